@@ -1,0 +1,52 @@
+# MemPlane: every task of this repository. `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TESTS ?= tests
+# One OpenMP thread per process: two collapse on a busy machine.
+export OMP_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup proto proto-check run demo test check bench clean
+
+help: ## List the tasks
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Make the virtual environment .venv with everything in it
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(STAMP)
+
+proto: $(STAMP) ## Generate the stubs in memplane/v1 from proto/
+	$(BIN)/python tools/generate_proto.py
+
+proto-check: $(STAMP) ## Check that the stubs are current and the contract keeps its rules
+	$(BIN)/python tools/generate_proto.py --check
+	$(BIN)/python tools/generate_proto.py --lint
+
+run: $(STAMP) ## Start both planes on the embedded stores
+	$(BIN)/memplane up
+
+demo: $(STAMP) ## Show the main job end to end and stop
+	$(BIN)/memplane demo
+
+test: $(STAMP) check ## Run every test
+	$(BIN)/python -m pytest $(TESTS)
+
+check: $(STAMP) proto-check ## Lint, types, layers and stubs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure speed against the raw parts
+	$(BIN)/python -m bench.run
+
+clean: ## Remove what the tasks made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

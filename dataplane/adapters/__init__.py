@@ -1,0 +1,1 @@
+"""Ports made real: stores, indexes, caches, embedders, the policy stream."""

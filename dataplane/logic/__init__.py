@@ -1,0 +1,1 @@
+"""Pure decisions: functions of (inputs, policy, now). No socket, clock, randomness or log."""

@@ -1,0 +1,390 @@
+"""The nouns of the data plane: immutable values that logic decides on and adapters store.
+
+Times are whole microseconds since 1970-01-01 UTC (`*_us`); `None` is unknown. Enum numbers equal those of the contract
+(`proto/memplane/v1/memory.proto`); a test holds them equal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+"""An embedding: shape (dimension,), dtype float32, length 1."""
+
+Scalar = str | int | float | bool
+FieldValue = Scalar | tuple[str, ...] | None
+"""A filterable field of a memory: times and counts as int, enums as their name, tags as a tuple, absent as None."""
+
+DAY_US = 86_400_000_000
+
+
+class Layer(IntEnum):
+    """How long a memory is meant to stay."""
+
+    WORKING = 1
+    SHORT_TERM = 2
+    LONG_TERM = 3
+    KNOWLEDGE = 4
+
+
+class Kind(IntEnum):
+    """What sort of statement a memory is."""
+
+    FACT = 1
+    PREFERENCE = 2
+    EPISODE = 3
+    INSTRUCTION = 4
+    TOOL_RESULT = 5
+    DOCUMENT = 6
+    SUMMARY = 7
+
+
+class SourceType(IntEnum):
+    """Who or what stated a memory."""
+
+    HUMAN = 1
+    API = 2
+    USER = 3
+    AGENT = 4
+    LLM = 5
+    EXTERNAL_DOC = 6
+
+
+class State(IntEnum):
+    """Where a memory stands in its life. COLD is computed from strength when read; stored rows say ACTIVE."""
+
+    ACTIVE = 1
+    PENDING_REVIEW = 2
+    QUARANTINED = 3
+    COLD = 4
+    SUPERSEDED = 5
+    SOFT_DELETED = 6
+
+
+class Pool(IntEnum):
+    """Who is meant to read a memory."""
+
+    PRIVATE = 1
+    SHARED = 2
+
+
+class Action(IntEnum):
+    """What a write came to."""
+
+    CREATED = 1
+    UPDATED = 2
+    MERGED = 3
+    KEPT_SHORT_TERM = 4
+    KEPT_WORKING = 5
+    REJECTED = 6
+    PENDING_REVIEW = 7
+    QUARANTINED = 8
+    QUEUED = 9
+
+
+class Change(StrEnum):
+    """What made a version."""
+
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+    MERGED = "MERGED"
+    SUPERSEDED = "SUPERSEDED"
+    FORGOTTEN = "FORGOTTEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The memories a port call may touch: all of `namespaces`, and the SHARED ones of `shared`.
+
+    An adapter returns and changes nothing outside it. `SYSTEM_SCOPE` (every namespace) is for the projector and
+    start-up checks alone.
+    """
+
+    namespaces: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    system: bool = False
+
+    def covers(self, namespace: str, pool: Pool) -> bool:
+        """True when a memory of that namespace and pool lies inside."""
+        return self.system or namespace in self.namespaces or (pool is Pool.SHARED and namespace in self.shared)
+
+
+SYSTEM_SCOPE = Scope((), (), system=True)
+
+
+class Operator(IntEnum):
+    """How a filter condition compares."""
+
+    EQUALS = 1
+    NOT_EQUALS = 2
+    IN = 3
+    EXISTS = 4
+    LESS_THAN = 5
+    LESS_OR_EQUAL = 6
+    GREATER_THAN = 7
+    GREATER_OR_EQUAL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of one field. NOT_EQUALS is also true of an absent field; EQUALS on tags means contains."""
+
+    field: str
+    operator: Operator
+    values: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """True when every filter is; `AllOf(())` is always true."""
+
+    filters: tuple["Filter", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """True when at least one filter is."""
+
+    filters: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True when the filter is not."""
+
+    filter: "Filter"
+
+
+Filter = AllOf | AnyOf | Not | Condition
+EVERYTHING = AllOf()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who stated a memory and where."""
+
+    type: SourceType = SourceType.AGENT
+    ref: str = ""
+    operator_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A memory proposed, not yet admitted. Texts are normalised; sizes are checked."""
+
+    namespace: str
+    content: str
+    kind: Kind = Kind.FACT
+    layer_hint: Layer | None = None
+    subject_id: str = ""
+    session_id: str = ""
+    agent_id: str = ""
+    source: Source = Source()
+    source_id: str = ""
+    event_time_us: int | None = None
+    speaker: str = ""
+    sequence: int = 0
+    fact_key: str = ""
+    entity_type: str = ""
+    category: str = ""
+    confidence: float | None = None
+    embedding: Vector | None = None
+    ttl_us: int | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    structured: Mapping[str, object] = field(default_factory=dict)
+    pool: Pool = Pool.PRIVATE
+    valid_from_us: int | None = None
+    valid_to_us: int | None = None
+    request_id: str = ""
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A stored memory: the fields that decisions read, and `body`, all of it as it goes over the wire.
+
+    `body` is a serialised `memplane.v1.Memory` of this version. The fields that change without a new version (state,
+    strength, access_count, last_access_time, valid_to, superseded_by_id) are appended to it when answering; protobuf
+    takes the later value. `strength` is the strength at `strength_time_us`; read it through `logic.strength`.
+    """
+
+    memory_id: str
+    namespace: str
+    subject_id: str
+    session_id: str
+    kind: Kind
+    layer: Layer
+    state: State
+    pool: Pool
+    category: str
+    fact_key: str
+    source_type: SourceType
+    confidence: float
+    content_hash: str
+    version: int
+    create_time_us: int
+    update_time_us: int
+    event_time_us: int | None
+    valid_from_us: int | None
+    valid_to_us: int | None
+    expire_time_us: int | None
+    superseded_by_id: str
+    strength: float
+    strength_time_us: int
+    access_count: int
+    last_access_time_us: int | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCandidate:
+    """A memory as ranking needs it: its row, its embedding of the asked model (None: not embedded yet), recent use."""
+
+    memory: Memory
+    embedding: Vector | None
+    recent_access_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What an index proposes: a memory id, the version it indexed, and a raw score (higher is better).
+
+    Raw scores are the index's own: cosine (−1 to 1) for vectors, BM25 (≥ 0) for text.
+    """
+
+    memory_id: str
+    version: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """A memory as an index keeps it. `embedding` is None for the text index, `tokens` empty for the vector index."""
+
+    memory_id: str
+    version: int
+    namespace: str
+    pool: Pool
+    fields: Mapping[str, FieldValue]
+    embedding: Vector | None = None
+    tokens: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVersion:
+    """One version of a memory's history."""
+
+    memory: Memory
+    record_time_us: int
+    principal_id: str
+    change: Change
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictRecord:
+    """Two memories that stated different things under one fact key, and who won by which rule."""
+
+    winner_id: str
+    loser_id: str
+    fact_key: str
+    similarity: float
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supersession:
+    """An ACTIVE memory that a commit turns SUPERSEDED, if it still stands at `expected_version`."""
+
+    memory_id: str
+    expected_version: int
+    valid_to_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A gate decision for the decision log; `payload` is a serialised `memplane.v1.Decision`."""
+
+    action: Action
+    score: float
+    policy_version: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """The first answer to a `request_id`, kept 24 hours. `payload_hash` is SHA-256 hex of the request."""
+
+    principal_id: str
+    request_id: str
+    payload_hash: str
+    response: bytes
+    expire_time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One atomic change: everything in it is stored, or nothing is.
+
+    `memory` None: only the decision and request are logged (a REJECTED write). `expected_version` 0: the memory is
+    new; n: it stands at version n, else StaleVersion. With `memory.version == expected_version` the row's changing
+    fields are replaced and no version is added (reinforcement).
+    """
+
+    scope: Scope
+    namespace: str
+    now_us: int
+    principal_id: str
+    change: Change
+    reason: str = ""
+    memory: Memory | None = None
+    embedding: Vector | None = None
+    embedding_model: str = ""
+    expected_version: int = 0
+    supersedes: tuple[Supersession, ...] = ()
+    conflicts: tuple[ConflictRecord, ...] = ()
+    decision: DecisionRecord | None = None
+    request: RequestRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """A projection due: bring the indexes to what the record store now says of this memory.
+
+    `memory` None: it is gone (or no longer searchable) and must leave the indexes. `embedding` None: not embedded yet.
+    """
+
+    position: int
+    memory_id: str
+    namespace: str
+    memory: Memory | None
+    embedding: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRecord:
+    """A search for the retrieval log: who asked, under which policy, and what came back in which order."""
+
+    search_id: str
+    namespace: str
+    principal_id: str
+    time_us: int
+    policy_version: str
+    query_hash: str
+    hits: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRecord:
+    """A memory returned by a search that records access, with its strength raised."""
+
+    memory_id: str
+    namespace: str
+    time_us: int
+    hit_increment: float
+    max_strength: float
+    monthly_decay: float

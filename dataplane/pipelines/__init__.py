@@ -1,0 +1,1 @@
+"""The order of steps of each verb, over ports and logic."""

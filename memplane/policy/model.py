@@ -1,0 +1,299 @@
+"""The policy as a value: frozen, strict pydantic models of every section, with their defaults.
+
+Both planes read these; only the control plane builds them from YAML. A value here is complete: every default is filled
+in. `PolicySet` is what a snapshot carries; `dataplane` code asks `memplane.policy.effective` for the part that governs
+one namespace.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
+LayerName = Literal["WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE"]
+Unit = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+
+PERMISSIONS = (
+    "memory.read",
+    "memory.write",
+    "memory.forget",
+    "share.propose",
+    "share.approve",
+    "review",
+    "audit.read",
+    "policy.reload",
+    "policy.read",
+    "maintenance",
+)
+NAMESPACE = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,8}")
+
+
+def is_namespace(value: str) -> bool:
+    """True for a dotted path of 1 to 9 labels of 1 to 63 characters `[a-z0-9_-]`."""
+    return NAMESPACE.fullmatch(value) is not None
+
+
+class Section(BaseModel):
+    """What every section shares: frozen, no unknown keys, no coercion, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class WriteRule(Section):
+    """A pattern of the rule channel: its score where it matches, or `direct` to admit whatever the model says."""
+
+    pattern: Annotated[str, Field(min_length=1, max_length=500)]
+    score: Unit = 1.0
+    direct: bool = False
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        return value
+
+
+def _default_rules() -> tuple[WriteRule, ...]:
+    direct = (r"记住|记下来|别忘了|以后都|从今以后", r"\b[Rr]emember\b(?! when)|\b[Ff]rom now on\b|\b[Dd]on't forget\b")
+    strong = (r"总是|偏好|我喜欢|我不喜欢|我讨厌|务必", r"\b[Aa]lways\b|\b[Nn]ever\b|\bI (?:prefer|hate|love)\b|\bmy favou?rite\b")
+    return (
+        *(WriteRule(pattern=pattern, direct=True) for pattern in direct),
+        *(WriteRule(pattern=pattern, score=0.9) for pattern in strong),
+    )
+
+
+class WritePolicy(Section):
+    """What is kept, and in which layer."""
+
+    threshold: Unit = 0.7
+    short_term_threshold: Unit = 0.3
+    rule_weight: Unit = 0.4
+    model_weight: Unit = 0.6
+    max_length: Annotated[int, Field(ge=16, le=8192)] = 512
+    dedup_similarity: Unit = 0.95
+    dedup: bool = True
+    contradiction_similarity: Unit = 0.9
+    batch_interval_s: Positive = 5.0
+    batch_size: Annotated[int, Field(ge=1, le=1000)] = 50
+    rules: tuple[WriteRule, ...] = Field(default_factory=_default_rules)
+    max_content_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "WritePolicy":
+        if self.short_term_threshold > self.threshold:
+            raise ValueError(
+                f"short_term_threshold {self.short_term_threshold} is above threshold {self.threshold}; "
+                "it must be at or below it"
+            )
+        if self.rule_weight == 0 and self.model_weight == 0:
+            raise ValueError("rule_weight and model_weight are both 0; one of them must be above 0")
+        return self
+
+
+class Weights(Section):
+    """Weights of the signals; not negative, not all zero; a sum other than 1 is normalised when scoring."""
+
+    vector: Annotated[float, Field(ge=0.0)] = 0.6
+    freshness: Annotated[float, Field(ge=0.0)] = 0.2
+    frequency: Annotated[float, Field(ge=0.0)] = 0.1
+    credibility: Annotated[float, Field(ge=0.0)] = 0.1
+    task_alignment: Annotated[float, Field(ge=0.0)] = 0.0
+    text: Annotated[float, Field(ge=0.0)] = 0.0
+
+    @model_validator(mode="after")
+    def _not_all_zero(self) -> "Weights":
+        if self.total() <= 0:
+            raise ValueError("every weight is 0; at least one must be above 0")
+        return self
+
+    def total(self) -> float:
+        """Sum of the weights, above 0."""
+        return self.vector + self.freshness + self.frequency + self.credibility + self.task_alignment + self.text
+
+
+class Freshness(Section):
+    """Freshness is exp(−days / time constant), the constant by kind or category where one is set."""
+
+    time_constant_days: Positive = 30.0
+    by_kind: dict[Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"], Positive] = (
+        Field(default_factory=dict)
+    )
+    by_category: dict[str, Positive] = Field(default_factory=lambda: {"sales_data": 1.0 / 24.0})
+
+
+class FusionPolicy(Section):
+    """How retrievers' lists are fused into candidates (see `dataplane/logic/fusion.py`)."""
+
+    method: Literal["zscore", "rrf"] = "zscore"
+    vector_weight: Annotated[float, Field(ge=0.0)] = 0.5
+    text_weight: Annotated[float, Field(ge=0.0)] = 1.0
+    rrf_k: Annotated[int, Field(ge=1, le=1000)] = 60
+
+
+class RetrievePolicy(Section):
+    """What is found and how it is ranked."""
+
+    top_k: Annotated[int, Field(ge=1, le=1000)] = 6
+    vector_candidates: Annotated[int, Field(ge=1, le=20)] = 3
+    text_candidates: Annotated[int, Field(ge=1, le=20)] = 2
+    min_confidence: Unit = 0.0
+    weights: Weights = Field(default_factory=Weights)
+    freshness: Freshness = Field(default_factory=Freshness)
+    fusion: FusionPolicy = Field(default_factory=FusionPolicy)
+    frequency_window_days: Annotated[int, Field(ge=1, le=365)] = 30
+    recency_words: tuple[Annotated[str, Field(min_length=1)], ...] = ("现在", "最新", "now", "latest", "current")
+    query_cache_ttl_s: Annotated[int, Field(ge=0, le=86_400)] = 300
+
+
+class DecayPolicy(Section):
+    """How strength falls with time and rises with use. A month is 30 days."""
+
+    initial_strength: Positive = 1.0
+    hit_increment: Annotated[float, Field(ge=0.0)] = 0.1
+    max_strength: Positive = 2.0
+    monthly_decay: Annotated[float, Field(ge=0.0)] = 0.1
+    cold_threshold: Annotated[float, Field(ge=0.0)] = 0.3
+    promote_access_count: Annotated[int, Field(ge=1)] = 3
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "DecayPolicy":
+        if not self.cold_threshold <= self.initial_strength <= self.max_strength:
+            raise ValueError(
+                f"cold_threshold {self.cold_threshold} ≤ initial_strength {self.initial_strength} ≤ "
+                f"max_strength {self.max_strength} does not hold"
+            )
+        return self
+
+
+class ConflictPolicy(Section):
+    """Whom to believe when two memories state different things under one `fact_key`: the earlier in the list."""
+
+    source_priority: tuple[SourceName, ...] = ("HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC")
+
+    @field_validator("source_priority")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError("a source type stands twice; each may stand once")
+        return value
+
+
+class Credibility(Section):
+    """Trust in each source type, 0 to 1: the credibility signal, and the confidence of a write that gives none."""
+
+    HUMAN: Unit = 1.0
+    API: Unit = 1.0
+    USER: Unit = 0.9
+    AGENT: Unit = 0.7
+    EXTERNAL_DOC: Unit = 0.5
+    LLM: Unit = 0.3
+
+
+class CachePolicy(Section):
+    """What is kept in the cache and for how long."""
+
+    query_embedding_ttl_s: Annotated[int, Field(ge=0, le=86_400)] = 3600
+    working_memory_ttl_s: Annotated[int, Field(ge=1, le=2_592_000)] = 86_400
+
+
+class ContextPolicy(Section):
+    """How `GetContext` lays out its block."""
+
+    token_budget: Annotated[int, Field(ge=16, le=100_000)] = 1000
+    show_time: bool = True
+    show_source: bool = True
+    low_confidence_note: Unit = 0.3
+
+
+class SectionOverrides(Section):
+    """Values that replace those of the base for a namespace subtree: partial sections, merged key by key."""
+
+    write_policy: dict[str, Any] = Field(default_factory=dict)
+    retrieve_policy: dict[str, Any] = Field(default_factory=dict)
+    decay_policy: dict[str, Any] = Field(default_factory=dict)
+    conflict_policy: dict[str, Any] = Field(default_factory=dict)
+    credibility: dict[str, Any] = Field(default_factory=dict)
+    cache_policy: dict[str, Any] = Field(default_factory=dict)
+    context_policy: dict[str, Any] = Field(default_factory=dict)
+    namespace_policy: dict[str, Any] = Field(default_factory=dict)
+
+
+class NamespacePolicy(Section):
+    """How namespaces stand to each other, and what differs below one."""
+
+    default_isolation: bool = True
+    shared_pool_approval: bool = True
+    subject_required: bool = False
+    overrides: dict[str, SectionOverrides] = Field(default_factory=dict)
+
+    @field_validator("overrides")
+    @classmethod
+    def _namespaces(cls, value: dict[str, SectionOverrides]) -> dict[str, SectionOverrides]:
+        for name in value:
+            if not is_namespace(name):
+                raise ValueError(f"{name!r} is not a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}})")
+        return value
+
+
+class Grant(Section):
+    """Permissions on a namespace and everything below it; `deny` overrides any `allow`. `*` is every namespace."""
+
+    namespace: str
+    permissions: Annotated[tuple[str, ...], Field(min_length=1)]
+    effect: Literal["allow", "deny"] = "allow"
+
+    @field_validator("namespace")
+    @classmethod
+    def _subtree(cls, value: str) -> str:
+        if value != "*" and not is_namespace(value):
+            raise ValueError(f"{value!r} is neither a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}}) nor '*'")
+        return value
+
+    @field_validator("permissions")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for permission in value:
+            if permission != "*" and permission not in PERMISSIONS:
+                raise ValueError(f"unknown permission {permission!r}; known: {', '.join(PERMISSIONS)} and '*'")
+        return value
+
+
+class Role(Section):
+    """A named set of grants, and the roles it includes."""
+
+    grants: tuple[Grant, ...] = ()
+    includes: tuple[str, ...] = ()
+
+
+class Principal(Section):
+    """Somebody who calls: recognised by the SHA-256 (64 hex digits) of an API key."""
+
+    api_key_sha256: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
+    roles: tuple[str, ...] = ()
+    grants: tuple[Grant, ...] = ()
+
+
+class Rbac(Section):
+    """Who may do what. Nothing is allowed that no grant allows."""
+
+    roles: dict[str, Role] = Field(default_factory=dict)
+    principals: dict[str, Principal] = Field(default_factory=dict)
+
+
+class PolicySet(Section):
+    """A whole policy with every default filled in. `rbac` absent: only the bootstrap administrator may act."""
+
+    write_policy: WritePolicy = Field(default_factory=WritePolicy)
+    retrieve_policy: RetrievePolicy = Field(default_factory=RetrievePolicy)
+    decay_policy: DecayPolicy = Field(default_factory=DecayPolicy)
+    namespace_policy: NamespacePolicy = Field(default_factory=NamespacePolicy)
+    conflict_policy: ConflictPolicy = Field(default_factory=ConflictPolicy)
+    credibility: Credibility = Field(default_factory=Credibility)
+    cache_policy: CachePolicy = Field(default_factory=CachePolicy)
+    context_policy: ContextPolicy = Field(default_factory=ContextPolicy)
+    rbac: Rbac | None = None
