@@ -6,7 +6,7 @@ the backend's name. A method raises BackendUnavailable when its backend cannot a
 promises instead. Methods may be called concurrently from one event loop.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -128,9 +128,7 @@ class RecordStore(Protocol):
         """ACTIVE memories in the scope with an outbox row above `after_position`, newest first, each once."""
         ...
 
-    async def history(
-        self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float
-    ) -> Pending:
+    async def history(self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float) -> Pending:
         """Memories as they were recorded at `as_of_us`: the latest version with record time ≤ it, where that was ACTIVE.
 
         Newest first. The embedding is that version's. `recent_access_count` is 0.
@@ -138,8 +136,15 @@ class RecordStore(Protocol):
         ...
 
     async def erase(
-        self, scope: Scope, memory_id: str, expected_version: int, reason: str, principal_id: str, now_us: int,
-        request: RequestRecord | None, deadline_s: float,
+        self,
+        scope: Scope,
+        memory_id: str,
+        expected_version: int,
+        reason: str,
+        principal_id: str,
+        now_us: int,
+        request: RequestRecord | None,
+        deadline_s: float,
     ) -> int:
         """Removes a memory with its versions, embeddings, decisions and log texts; leaves a tombstone without content.
 

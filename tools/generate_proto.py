@@ -1,8 +1,8 @@
 """Generates the typed stubs in `memplane/v1` from `proto/`, or checks that they are current.
 
-    python tools/generate_proto.py            write the stubs
-    python tools/generate_proto.py --check    exit 1 and name the stubs that differ
-    python tools/generate_proto.py --lint     run buf's rules over the contract
+python tools/generate_proto.py            write the stubs
+python tools/generate_proto.py --check    exit 1 and name the stubs that differ
+python tools/generate_proto.py --lint     run buf's rules over the contract
 """
 
 import argparse

@@ -60,7 +60,10 @@ class WriteRule(Section):
 
 def _default_rules() -> tuple[WriteRule, ...]:
     direct = (r"记住|记下来|别忘了|以后都|从今以后", r"\b[Rr]emember\b(?! when)|\b[Ff]rom now on\b|\b[Dd]on't forget\b")
-    strong = (r"总是|偏好|我喜欢|我不喜欢|我讨厌|务必", r"\b[Aa]lways\b|\b[Nn]ever\b|\bI (?:prefer|hate|love)\b|\bmy favou?rite\b")
+    strong = (
+        r"总是|偏好|我喜欢|我不喜欢|我讨厌|务必",
+        r"\b[Aa]lways\b|\b[Nn]ever\b|\bI (?:prefer|hate|love)\b|\bmy favou?rite\b",
+    )
     return (
         *(WriteRule(pattern=pattern, direct=True) for pattern in direct),
         *(WriteRule(pattern=pattern, score=0.9) for pattern in strong),
@@ -120,9 +123,9 @@ class Freshness(Section):
     """Freshness is exp(−days / time constant), the constant by kind or category where one is set."""
 
     time_constant_days: Positive = 30.0
-    by_kind: dict[Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"], Positive] = (
-        Field(default_factory=dict)
-    )
+    by_kind: dict[
+        Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"], Positive
+    ] = Field(default_factory=dict)
     by_category: dict[str, Positive] = Field(default_factory=lambda: {"sales_data": 1.0 / 24.0})
 
 
