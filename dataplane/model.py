@@ -351,6 +351,19 @@ class Commit:
     request: RequestRecord | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """A memory to remove for good. `expected_version` 0: whatever is current."""
+
+    scope: Scope
+    memory_id: str
+    now_us: int
+    principal_id: str
+    reason: str = ""
+    expected_version: int = 0
+    request: RequestRecord | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
     """A projection due: bring the indexes to what the record store now says of this memory.

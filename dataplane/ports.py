@@ -14,6 +14,7 @@ from dataplane.model import (
     AccessRecord,
     Candidate,
     Commit,
+    Erasure,
     Filter,
     IndexEntry,
     Kind,
@@ -129,27 +130,17 @@ class RecordStore(Protocol):
         ...
 
     async def history(self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float) -> Pending:
-        """Memories as they were recorded at `as_of_us`: the latest version with record time ≤ it, where that was ACTIVE.
+        """Memories as recorded at `as_of_us`: the latest version with record time ≤ it, where that one was ACTIVE.
 
         Newest first. The embedding is that version's. `recent_access_count` is 0.
         """
         ...
 
-    async def erase(
-        self,
-        scope: Scope,
-        memory_id: str,
-        expected_version: int,
-        reason: str,
-        principal_id: str,
-        now_us: int,
-        request: RequestRecord | None,
-        deadline_s: float,
-    ) -> int:
+    async def erase(self, erasure: Erasure, deadline_s: float) -> int:
         """Removes a memory with its versions, embeddings, decisions and log texts; leaves a tombstone without content.
 
         Returns the outbox position of its removal from the indexes. Raises StaleVersion (`current` 0: not there), or
-        DuplicateRequest. Other requests' stored answers about this memory are removed too.
+        DuplicateRequest. Stored answers to other requests about this memory are removed too.
         """
         ...
 

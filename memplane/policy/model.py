@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
+KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
 LayerName = Literal["WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE"]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
@@ -59,7 +60,10 @@ class WriteRule(Section):
 
 
 def _default_rules() -> tuple[WriteRule, ...]:
-    direct = (r"记住|记下来|别忘了|以后都|从今以后", r"\b[Rr]emember\b(?! when)|\b[Ff]rom now on\b|\b[Dd]on't forget\b")
+    direct = (
+        r"记住|记下来|别忘了|以后都|从今以后",
+        r"\b[Rr]emember\b(?! when)|\b[Ff]rom now on\b|\b[Dd]on't forget\b",
+    )
     strong = (
         r"总是|偏好|我喜欢|我不喜欢|我讨厌|务必",
         r"\b[Aa]lways\b|\b[Nn]ever\b|\bI (?:prefer|hate|love)\b|\bmy favou?rite\b",
@@ -123,9 +127,7 @@ class Freshness(Section):
     """Freshness is exp(−days / time constant), the constant by kind or category where one is set."""
 
     time_constant_days: Positive = 30.0
-    by_kind: dict[
-        Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"], Positive
-    ] = Field(default_factory=dict)
+    by_kind: dict[KindName, Positive] = Field(default_factory=dict)
     by_category: dict[str, Positive] = Field(default_factory=lambda: {"sales_data": 1.0 / 24.0})
 
 
