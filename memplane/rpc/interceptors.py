@@ -1,0 +1,122 @@
+"""Interceptors of every MemPlane server: no error leaves without its reason, none with a trace or a driver's words."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol
+
+import grpc
+from grpc.aio import ServerInterceptor
+
+from memplane.errors import MemPlaneError, NotOffered
+from memplane.rpc.errors import code_of, status_of, trailers_of
+
+log = logging.getLogger("memplane.rpc")
+
+Handler = grpc.RpcMethodHandler[Any, Any]
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class CallCounter(Protocol):
+    """Hears of every call's end."""
+
+    def __call__(self, method: str, code: grpc.StatusCode, /) -> None:
+        """Counts a call of `method` (full name) that ended with `code`."""
+        ...
+
+
+class Defect(MemPlaneError):
+    """A fault of ours; the correlation id leads to the log."""
+
+    def __init__(self, correlation_id: str):
+        super().__init__("internal error; the log has it under the correlation id", correlation_id=correlation_id)
+
+
+class ErrorInterceptor(ServerInterceptor):
+    """Ends every failed call with a google.rpc.Status of the contract."""
+
+    def __init__(self, count: CallCounter):
+        self._count = count
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Wraps the handler; an unknown method gets one that says so."""
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            handler = grpc.unary_unary_rpc_method_handler(_not_offered)
+        return _wrap(handler, handler_call_details.method, self._count)
+
+
+async def _not_offered(_request: bytes, _context: Context) -> bytes:
+    raise NotOffered("this server offers no such method")
+
+
+def _wrap(handler: Any, method: str, count: CallCounter) -> Handler:
+    if handler.request_streaming and handler.response_streaming:
+        return grpc.stream_stream_rpc_method_handler(
+            _guard_stream(handler.stream_stream, method, count),
+            handler.request_deserializer,
+            handler.response_serializer,
+        )
+    if handler.response_streaming:
+        return grpc.unary_stream_rpc_method_handler(
+            _guard_stream(handler.unary_stream, method, count),
+            handler.request_deserializer,
+            handler.response_serializer,
+        )
+    if handler.request_streaming:
+        return grpc.stream_unary_rpc_method_handler(
+            _guard(handler.stream_unary, method, count), handler.request_deserializer, handler.response_serializer
+        )
+    return grpc.unary_unary_rpc_method_handler(
+        _guard(handler.unary_unary, method, count), handler.request_deserializer, handler.response_serializer
+    )
+
+
+def _guard(behaviour: Any, method: str, count: CallCounter) -> Any:
+    async def guarded(request: Any, context: Context) -> Any:
+        try:
+            response = await behaviour(request, context)
+        except (asyncio.CancelledError, grpc.aio.AbortError):
+            count(method, grpc.StatusCode.CANCELLED)
+            raise
+        except Exception as error:  # noqa: BLE001 - the last stop before the client: logged, counted, and answered
+            await _end(error, method, context, count)
+        else:
+            count(method, grpc.StatusCode.OK)
+            return response
+
+    return guarded
+
+
+def _guard_stream(behaviour: Any, method: str, count: CallCounter) -> Any:
+    async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
+        try:
+            async for response in behaviour(request, context):
+                yield response
+        except (asyncio.CancelledError, grpc.aio.AbortError):
+            count(method, grpc.StatusCode.CANCELLED)
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            await _end(error, method, context, count)
+        else:
+            count(method, grpc.StatusCode.OK)
+
+    return guarded
+
+
+async def _end(error: Exception, method: str, context: Context, count: CallCounter) -> None:
+    told = error if isinstance(error, MemPlaneError) else _defect(error, method)
+    status, code = status_of(told), code_of(told)
+    count(method, code)
+    await context.abort(code, status.message, trailers_of(told, status))
+
+
+def _defect(error: Exception, method: str) -> Defect:
+    correlation_id = secrets.token_hex(8)
+    log.error("%s failed, correlation id %s", method, correlation_id, exc_info=error)
+    return Defect(correlation_id)
