@@ -1,0 +1,107 @@
+"""The client of the control plane: one method for each RPC of PolicyAdminService."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+from uuid import uuid4
+
+from memplane.client.channel import Connection
+from memplane.client.convert import build
+from memplane.v1 import policy_admin_service_pb2 as pb
+from memplane.v1 import policy_admin_service_pb2_grpc as rpc
+from memplane.v1 import policy_pb2
+
+
+class ReloadFields(TypedDict, total=False):
+    """Optional fields of `ReloadPolicySetRequest`."""
+
+    validate_only: bool
+    etag: str
+    request_id: str
+    comment: str
+    allow_shrink: bool
+
+
+class AdminClient:
+    """Changes and shows policy, and shows which data plane runs which version. An async context manager.
+
+    Every method raises `RpcError` when the call fails. Documents are `PolicyDocument`s; None means the folder that the
+    control plane watches.
+
+    Attributes:
+        timeout_s: Deadline of each call in seconds, retries included; waiting for ACKs comes on top.
+    """
+
+    def __init__(self, target: str = "127.0.0.1:7700", api_key: str = "", timeout_s: float = 30.0) -> None:
+        self.timeout_s = timeout_s
+        self._connection = Connection(target, api_key, timeout_s)
+        self._stub = rpc.PolicyAdminServiceStub(self._connection.channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the channel."""
+        await self._connection.close()
+
+    async def reload(
+        self,
+        documents: Sequence[policy_pb2.PolicyDocument] | None = None,
+        wait_for_acks_s: float = 0.0,
+        **fields: Unpack[ReloadFields],
+    ) -> pb.ReloadPolicySetResponse:
+        """Checks a policy set and puts it in force; waits up to `wait_for_acks_s` (0 to 60) for the data planes."""
+        values: dict[str, Any] = {**fields, "inline": _inline(documents)}
+        values["request_id"] = values.get("request_id") or uuid4().hex
+        values["wait_for_acks"] = timedelta(seconds=wait_for_acks_s) if wait_for_acks_s else None
+        request = build(pb.ReloadPolicySetRequest, values)
+        return await self._connection.call(self._stub.ReloadPolicySet, request, wait_for_acks_s)
+
+    async def validate(
+        self, documents: Sequence[policy_pb2.PolicyDocument] | None = None
+    ) -> pb.ValidatePolicySetResponse:
+        """What is to be said about a policy set; changes nothing."""
+        request = build(pb.ValidatePolicySetRequest, {"inline": _inline(documents)})
+        return await self._connection.call(self._stub.ValidatePolicySet, request)
+
+    async def revision(self, generation: int = 0) -> policy_pb2.PolicyRevision:
+        """One revision with its documents; 0 is the one in force."""
+        request = build(pb.GetPolicySetRevisionRequest, {"generation": generation})
+        return (await self._connection.call(self._stub.GetPolicySetRevision, request)).revision
+
+    async def revisions(self, page_size: int = 0) -> AsyncIterator[policy_pb2.PolicyRevision]:
+        """Every revision without its documents, newest first."""
+        request = build(pb.ListPolicySetRevisionsRequest, {"page_size": page_size})
+        while True:
+            page = await self._connection.call(self._stub.ListPolicySetRevisions, request)
+            for revision in page.revisions:
+                yield revision
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def effective(self, namespace: str) -> pb.GetEffectivePolicyResponse:
+        """The policy that governs a namespace, and where each value comes from."""
+        request = build(pb.GetEffectivePolicyRequest, {"namespace": namespace})
+        return await self._connection.call(self._stub.GetEffectivePolicy, request)
+
+    async def data_planes(self, page_size: int = 0) -> pb.ListDataPlaneStatusesResponse:
+        """Every data plane that has been heard, with the version in force; pages are put together."""
+        request = build(pb.ListDataPlaneStatusesRequest, {"page_size": page_size})
+        answer = await self._connection.call(self._stub.ListDataPlaneStatuses, request)
+        while answer.next_page_token:
+            request.page_token = answer.next_page_token
+            page = await self._connection.call(self._stub.ListDataPlaneStatuses, request)
+            answer.next_page_token = page.next_page_token
+            answer.data_planes.extend(page.data_planes)
+        return answer
+
+
+def _inline(documents: Sequence[policy_pb2.PolicyDocument] | None) -> pb.InlineDocuments | None:
+    return None if documents is None else build(pb.InlineDocuments, {"documents": documents})
