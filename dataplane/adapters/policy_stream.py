@@ -1,0 +1,231 @@
+"""Takes policy from the control plane: verify, keep a copy, swap, ACK; or refuse whole, NACK, and keep the old one.
+
+A lost control plane never stops the data plane: it goes on serving what it has, and connects again with jitter.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+
+from dataplane.adapters.last_good import LastGoodFile
+from dataplane.adapters.trusted_keys import read_trusted_keys
+from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from dataplane.ports import Clock
+from memplane.policy.snapshot import PolicySnapshot, open_signed
+from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
+from memplane.v1 import policy_pb2
+from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceStub
+
+log = logging.getLogger("memplane.dataplane.policy")
+
+MAX_DETAIL_BYTES = 1024
+"""Longest reason of a NACK."""
+
+_HEARTBEATS_UNTIL_LOST = 3
+_CHANNEL_OPTIONS = (
+    # Channels of one process to one address would share connections, and with them their back-off.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+    ("grpc.enable_retries", 0),
+)
+
+_Call = grpc.aio.StreamStreamCall[discovery_pb2.StreamPoliciesRequest, discovery_pb2.StreamPoliciesResponse]
+
+
+class StreamLost(Exception):
+    """The control plane ended the stream or fell silent."""
+
+
+class RefusedGeneration(Exception):
+    """A snapshot would take this data plane back in time, or is another one of the same generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStreamOptions:
+    """Whom to ask, as whom, and how patiently.
+
+    `trusted_key_file` holds the control plane's public keys (PEM). A failed attempt is followed by a random wait of up
+    to `backoff_min_s` doubled at each failure, at most `backoff_max_s`; a lost stream by one of up to
+    `reconnect_spread_s`, so that a restarted control plane is not met by every data plane at once. `silence_s`: without
+    a word for so long the control plane counts as lost. All unmeasured but for the spread (tests, 2026-11).
+    """
+
+    control_address: str
+    node_key: str = field(repr=False)
+    node: policy_pb2.NodeInfo
+    trusted_key_file: Path
+    last_good_file: Path
+    bootstrap_admin_sha256: str | None = None
+    backoff_min_s: float = 0.5
+    backoff_max_s: float = 10.0
+    reconnect_spread_s: float = 6.0
+    silence_s: float = 15.0
+
+
+class PolicyStream:
+    """Keeps `holder` current. `report` tells how the data plane is doing; it is called at every heartbeat."""
+
+    def __init__(
+        self,
+        holder: PolicyHolder,
+        options: PolicyStreamOptions,
+        report: Callable[[], policy_pb2.NodeReport],
+        clock: Clock,
+    ):
+        self._holder = holder
+        self._options = options
+        self._report = report
+        self._clock = clock
+        self._last_good = LastGoodFile(options.last_good_file)
+        self._jitter = secrets.SystemRandom()
+        self._task: asyncio.Task[None] | None = None
+        self.failure_count = 0
+
+    async def start(self) -> None:
+        """Loads the last good policy, if there is one to trust, and starts to connect."""
+        await self._load_last_good()
+        self._task = asyncio.create_task(self._run(), name="policy-stream")
+
+    async def stop(self) -> None:
+        """Closes the stream; the policy stays in force."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _load_last_good(self) -> None:
+        try:
+            signed = await asyncio.to_thread(self._last_good.read)
+            if signed is None:
+                return
+            snapshot = await asyncio.to_thread(self._open, signed)
+        except Exception as error:  # noqa: BLE001 - a bad copy must not keep the data plane from starting
+            log.exception("the last good policy is ignored: %s", _words(error))
+            self._holder.problem = f"the last good policy is ignored: {_words(error)}"
+        else:
+            log.info("serving from the last good policy, generation %d", snapshot.generation)
+            self._holder.swap(snapshot, PolicyOrigin.LAST_GOOD, self._clock.now_us())
+
+    async def _run(self) -> None:
+        failures_in_a_row = 0
+        while True:
+            try:
+                await self._connect()
+            except Exception as error:  # noqa: BLE001 - the loop must live on: counted, logged, tried again
+                self.failure_count += 1
+                log.warning("no policy stream from %s: %s", self._options.control_address, _words(error))
+            failures_in_a_row = 0 if self._holder.control_plane_connected else failures_in_a_row + 1
+            self._holder.control_plane_connected = False
+            await asyncio.sleep(self._pause_s(failures_in_a_row))
+
+    def _pause_s(self, failures_in_a_row: int) -> float:
+        if failures_in_a_row == 0:
+            return self._jitter.uniform(0.0, self._options.reconnect_spread_s)
+        ceiling_s = self._options.backoff_min_s * 2.0 ** min(failures_in_a_row, 16)
+        return self._jitter.uniform(0.05, min(self._options.backoff_max_s, ceiling_s))
+
+    async def _connect(self) -> None:
+        await asyncio.to_thread(read_trusted_keys, self._options.trusted_key_file)
+        async with grpc.aio.insecure_channel(self._options.control_address, options=_CHANNEL_OPTIONS) as channel:
+            stub = PolicyDiscoveryServiceStub(channel)
+            call = stub.StreamPolicies(metadata=(("authorization", f"Bearer {self._options.node_key}"),))
+            try:
+                await self._converse(call)
+            finally:
+                call.cancel()
+
+    async def _converse(self, call: _Call) -> None:
+        silence_s = self._options.silence_s
+        answer = self._message()
+        answer.node.CopyFrom(self._options.node)
+        while True:
+            response = await self._exchange(call, answer, silence_s)
+            self._holder.control_plane_connected = True
+            if response.HasField("snapshot"):
+                answer = await self._answer_snapshot(response)
+            else:
+                self._confirm(response)
+                silence_s = min(self._options.silence_s, _HEARTBEATS_UNTIL_LOST * response.heartbeat.interval_ms / 1000)
+                answer = self._message()
+
+    async def _exchange(
+        self, call: _Call, message: discovery_pb2.StreamPoliciesRequest, silence_s: float
+    ) -> discovery_pb2.StreamPoliciesResponse:
+        try:
+            async with asyncio.timeout(silence_s):
+                await call.write(message)
+                response = await call.read()
+        except TimeoutError as error:
+            raise StreamLost(f"silent for {silence_s:.1f} s") from error
+        if not isinstance(response, discovery_pb2.StreamPoliciesResponse):
+            raise StreamLost("the control plane ended the stream")
+        return response
+
+    async def _answer_snapshot(
+        self, response: discovery_pb2.StreamPoliciesResponse
+    ) -> discovery_pb2.StreamPoliciesRequest:
+        refusal = await self._accept(response.snapshot)
+        answer = self._message()
+        answer.response_nonce = response.nonce
+        if refusal:
+            answer.error_detail = refusal.encode()[:MAX_DETAIL_BYTES].decode(errors="ignore")
+        return answer
+
+    async def _accept(self, signed: policy_pb2.SignedPolicySnapshot) -> str:
+        """Puts the snapshot in force, or tells why not."""
+        try:
+            snapshot = await asyncio.to_thread(self._open, signed)
+            self._refuse_older(snapshot)
+            await asyncio.to_thread(self._last_good.write, signed)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it is a NACK, and the old one stays
+            self._holder.problem = f"a policy was refused: {_words(error)}"
+            log.exception("a policy was refused: %s", _words(error))
+            return _words(error)
+        self._holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, self._clock.now_us())
+        log.info("policy generation %d is in force", snapshot.generation)
+        return ""
+
+    def _open(self, signed: policy_pb2.SignedPolicySnapshot) -> PolicySnapshot:
+        trusted = read_trusted_keys(self._options.trusted_key_file)
+        return open_signed(signed, trusted, self._options.bootstrap_admin_sha256)
+
+    def _refuse_older(self, snapshot: PolicySnapshot) -> None:
+        current = self._holder.current
+        if current is None:
+            return
+        if snapshot.generation < current.generation:
+            raise RefusedGeneration(
+                f"generation {snapshot.generation} is older than {current.generation}, in force here"
+            )
+        if snapshot.generation == current.generation and snapshot.version != current.version:
+            raise RefusedGeneration(f"generation {snapshot.generation} is in force here with another content")
+
+    def _confirm(self, response: discovery_pb2.StreamPoliciesResponse) -> None:
+        current = self._holder.current
+        if current is not None and (current.version, current.generation) == (
+            response.version_info,
+            response.generation,
+        ):
+            self._holder.origin = PolicyOrigin.CONTROL_PLANE
+
+    def _message(self) -> discovery_pb2.StreamPoliciesRequest:
+        message = discovery_pb2.StreamPoliciesRequest(report=self._report())
+        if self._holder.current is not None:
+            message.version_info = self._holder.current.version
+            message.generation = self._holder.current.generation
+        return message
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name}: {error.details()}"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,41 @@
+"""The public keys of control planes that this data plane trusts."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+_PEM = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+
+
+class NoTrustedKey(Exception):
+    """The file is missing, or holds no Ed25519 public key."""
+
+
+def read_trusted_keys(path: Path) -> Mapping[str, Ed25519PublicKey]:
+    """The keys of a PEM file (one or more, so that keys can be rotated) by key id. Raises NoTrustedKey."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise NoTrustedKey(f"{path} cannot be read") from error
+    keys = [_public_key(block, path) for block in _PEM.findall(data)]
+    if not keys:
+        raise NoTrustedKey(f"{path} holds no public key")
+    return {_key_id(key): key for key in keys}
+
+
+def _public_key(block: bytes, path: Path) -> Ed25519PublicKey:
+    try:
+        key = load_pem_public_key(block)
+    except ValueError as error:
+        raise NoTrustedKey(f"{path} holds something that is no public key") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise NoTrustedKey(f"{path} holds a public key that is not Ed25519")
+    return key
+
+
+def _key_id(key: Ed25519PublicKey) -> str:
+    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
