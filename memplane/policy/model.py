@@ -8,7 +8,10 @@ one namespace.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from memplane.policy.patterns import pattern_problem
 
 SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
 KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
@@ -28,12 +31,40 @@ PERMISSIONS = (
     "policy.read",
     "maintenance",
 )
+BOOTSTRAP_ADMIN = "bootstrap-admin"
+"""Principal id of the administrator whose key stands in the planes' configuration; no policy may name it."""
+
 NAMESPACE = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,8}")
 
 
 def is_namespace(value: str) -> bool:
     """True for a dotted path of 1 to 9 labels of 1 to 63 characters `[a-z0-9_-]`."""
     return NAMESPACE.fullmatch(value) is not None
+
+
+def _problem(code: str, message: str) -> PydanticCustomError:
+    """An error whose `code`, in upper case, is that of the diagnostic."""
+    return PydanticCustomError(code, "{problem}", {"problem": message})
+
+
+def _check_namespace(value: str) -> str:
+    if not is_namespace(value):
+        raise _problem(
+            "bad_namespace", f"{value[:80]!r} is not a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}})"
+        )
+    return value
+
+
+def _check_permission(value: str) -> str:
+    if value != "*" and value not in PERMISSIONS:
+        raise _problem(
+            "unknown_permission", f"unknown permission {value[:80]!r}; known: {', '.join(PERMISSIONS)} and '*'"
+        )
+    return value
+
+
+Namespace = Annotated[str, AfterValidator(_check_namespace)]
+Permission = Annotated[str, AfterValidator(_check_permission)]
 
 
 class Section(BaseModel):
@@ -51,11 +82,10 @@ class WriteRule(Section):
 
     @field_validator("pattern")
     @classmethod
-    def _compiles(cls, value: str) -> str:
-        try:
-            re.compile(value)
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
+    def _safe(cls, value: str) -> str:
+        problem = pattern_problem(value)
+        if problem is not None:
+            raise _problem("unsafe_pattern", problem)
         return value
 
 
@@ -93,12 +123,13 @@ class WritePolicy(Section):
     @model_validator(mode="after")
     def _ordered(self) -> "WritePolicy":
         if self.short_term_threshold > self.threshold:
-            raise ValueError(
+            raise _problem(
+                "thresholds_not_ordered",
                 f"short_term_threshold {self.short_term_threshold} is above threshold {self.threshold}; "
-                "it must be at or below it"
+                "it must be at or below it",
             )
         if self.rule_weight == 0 and self.model_weight == 0:
-            raise ValueError("rule_weight and model_weight are both 0; one of them must be above 0")
+            raise _problem("weights_all_zero", "rule_weight and model_weight are both 0; one of them must be above 0")
         return self
 
 
@@ -115,7 +146,7 @@ class Weights(Section):
     @model_validator(mode="after")
     def _not_all_zero(self) -> "Weights":
         if self.total() <= 0:
-            raise ValueError("every weight is 0; at least one must be above 0")
+            raise _problem("weights_all_zero", "every weight is 0; at least one must be above 0")
         return self
 
     def total(self) -> float:
@@ -168,9 +199,10 @@ class DecayPolicy(Section):
     @model_validator(mode="after")
     def _ordered(self) -> "DecayPolicy":
         if not self.cold_threshold <= self.initial_strength <= self.max_strength:
-            raise ValueError(
+            raise _problem(
+                "thresholds_not_ordered",
                 f"cold_threshold {self.cold_threshold} ≤ initial_strength {self.initial_strength} ≤ "
-                f"max_strength {self.max_strength} does not hold"
+                f"max_strength {self.max_strength} does not hold",
             )
         return self
 
@@ -184,7 +216,7 @@ class ConflictPolicy(Section):
     @classmethod
     def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(value)) != len(value):
-            raise ValueError("a source type stands twice; each may stand once")
+            raise _problem("duplicate_item", "a source type stands twice; each may stand once")
         return value
 
 
@@ -228,44 +260,31 @@ class SectionOverrides(Section):
     namespace_policy: dict[str, Any] = Field(default_factory=dict)
 
 
-class NamespacePolicy(Section):
-    """How namespaces stand to each other, and what differs below one."""
+class NamespaceSettings(Section):
+    """How namespaces stand to each other: what `namespace_policy` says, in the base and in an override."""
 
     default_isolation: bool = True
     shared_pool_approval: bool = True
     subject_required: bool = False
-    overrides: dict[str, SectionOverrides] = Field(default_factory=dict)
 
-    @field_validator("overrides")
-    @classmethod
-    def _namespaces(cls, value: dict[str, SectionOverrides]) -> dict[str, SectionOverrides]:
-        for name in value:
-            if not is_namespace(name):
-                raise ValueError(f"{name!r} is not a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}})")
-        return value
+
+class NamespacePolicy(NamespaceSettings):
+    """The settings of the base, and what differs below one namespace."""
+
+    overrides: dict[Namespace, SectionOverrides] = Field(default_factory=dict)
 
 
 class Grant(Section):
     """Permissions on a namespace and everything below it; `deny` overrides any `allow`. `*` is every namespace."""
 
     namespace: str
-    permissions: Annotated[tuple[str, ...], Field(min_length=1)]
+    permissions: Annotated[tuple[Permission, ...], Field(min_length=1)]
     effect: Literal["allow", "deny"] = "allow"
 
     @field_validator("namespace")
     @classmethod
     def _subtree(cls, value: str) -> str:
-        if value != "*" and not is_namespace(value):
-            raise ValueError(f"{value!r} is neither a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}}) nor '*'")
-        return value
-
-    @field_validator("permissions")
-    @classmethod
-    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for permission in value:
-            if permission != "*" and permission not in PERMISSIONS:
-                raise ValueError(f"unknown permission {permission!r}; known: {', '.join(PERMISSIONS)} and '*'")
-        return value
+        return value if value == "*" else _check_namespace(value)
 
 
 class Role(Section):
@@ -283,11 +302,20 @@ class Principal(Section):
     grants: tuple[Grant, ...] = ()
 
 
+def _check_principal_id(value: str) -> str:
+    if value == BOOTSTRAP_ADMIN:
+        raise _problem("reserved_name", f"{value!r} is the bootstrap administrator; choose another name")
+    return value
+
+
+PrincipalId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_principal_id)]
+
+
 class Rbac(Section):
     """Who may do what. Nothing is allowed that no grant allows."""
 
     roles: dict[str, Role] = Field(default_factory=dict)
-    principals: dict[str, Principal] = Field(default_factory=dict)
+    principals: dict[PrincipalId, Principal] = Field(default_factory=dict)
 
 
 class PolicySet(Section):

@@ -1,0 +1,25 @@
+"""A policy document as a value, and what its name may be. Pure: `controlplane/files.py` reads them."""
+
+import re
+from dataclasses import dataclass
+
+MAX_DOCUMENT_BYTES = 1024 * 1024
+MAX_DOCUMENTS = 1000
+EXTENSIONS = (".yaml", ".yml")
+
+_NAME = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]{0,250}\.ya?ml")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML file of a policy set: its name within the folder, and its bytes as read."""
+
+    name: str
+    content: bytes
+
+
+def name_problem(name: str) -> str | None:
+    """Why a document may not be called so, and what would be right; None when it may."""
+    if ".." in name or _NAME.fullmatch(name) is None:
+        return f"{name[:80]!r} is no document name: a plain file name ending in .yaml or .yml, no '/', no '..', no dot first"
+    return None
