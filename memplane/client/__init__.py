@@ -6,7 +6,8 @@ async with MemPlaneClient("127.0.0.1:7701", api_key=key) as client:
 """
 
 from memplane.client.admin import AdminClient
+from memplane.client.convert import InvalidValue
 from memplane.client.errors import RpcError
 from memplane.client.memory import MemPlaneClient, write_request
 
-__all__ = ["AdminClient", "MemPlaneClient", "RpcError", "write_request"]
+__all__ = ["AdminClient", "InvalidValue", "MemPlaneClient", "RpcError", "write_request"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from google.protobuf.descriptor import Descriptor, EnumDescriptor
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
@@ -14,18 +14,22 @@ from google.protobuf.timestamp_pb2 import Timestamp
 M = TypeVar("M", bound=Message)
 
 
+class InvalidValue(ValueError):
+    """A value that the contract cannot express; the message begins with the field's name."""
+
+
 def build(kind: type[M], fields: Mapping[str, Any]) -> M:
     """A message of `kind` with these fields; a field that is None stays absent.
 
     Raises:
-        ValueError: A field is unknown, a text holds half of a surrogate pair, an enum has no such name, or a datetime
+        InvalidValue: A field is unknown, a text holds half of a surrogate pair, an enum has no such name, or a datetime
             has no time zone; the message names the field.
     """
     message = kind()
     known = message.DESCRIPTOR.fields_by_name
     for name, value in fields.items():
         if name not in known:
-            raise ValueError(f"{name}: {kind.__name__} has no such field; known: {', '.join(known)}")
+            raise InvalidValue(f"{name}: {kind.__name__} has no such field; known: {', '.join(known)}")
         if value is not None:
             _set(message, known[name], value)
     return message
@@ -35,10 +39,10 @@ def timestamp(value: datetime, field: str = "time") -> Timestamp:
     """The instant as the contract writes it.
 
     Raises:
-        ValueError: The datetime has no time zone.
+        InvalidValue: The datetime has no time zone.
     """
     if value.tzinfo is None:
-        raise ValueError(f"{field}: {value.isoformat()} has no time zone; give one, such as datetime.UTC")
+        raise InvalidValue(f"{field}: {value.isoformat()} has no time zone; give one, such as datetime.UTC")
     message = Timestamp()
     message.FromDatetime(value.astimezone(UTC))
     return message
@@ -48,13 +52,15 @@ def check_text(value: str, field: str) -> str:
     """The text itself.
 
     Raises:
-        ValueError: It holds half of a surrogate pair, which UTF-8 cannot express.
+        InvalidValue: It holds half of a surrogate pair, which UTF-8 cannot express.
     """
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"U+{ord(value[error.start]):04X}"
-        raise ValueError(f"{field}: half of a surrogate pair ({half}) at character {error.start}; remove it") from None
+        raise InvalidValue(
+            f"{field}: half of a surrogate pair ({half}) at character {error.start}; remove it"
+        ) from None
     return value
 
 
@@ -69,9 +75,7 @@ def _set(message: Message, field: Any, value: Any) -> None:
 
 def _elements(field: Any, value: Any) -> Iterable[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(  # noqa: TRY004 - one kind of error for all that a request cannot express
-            f"{field.name}: takes several values, such as a list; got {value!r}"
-        )
+        raise InvalidValue(f"{field.name}: takes several values, such as a list; got {value!r}")
     return value
 
 
@@ -123,18 +127,18 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _texts(f"{path}[{index}]", inner)
 
 
-def enum_prefix(kind: EnumDescriptor) -> str:
+def enum_prefix(kind: Any) -> str:
     """What every value of the enum starts with, such as `SOURCE_TYPE_`."""
     unspecified = next(value.name for value in kind.values if value.number == 0)
-    return unspecified.removesuffix("UNSPECIFIED")
+    return str(unspecified).removesuffix("UNSPECIFIED")
 
 
-def _enum_number(kind: EnumDescriptor, name: str, value: Any) -> int:
+def _enum_number(kind: Any, name: str, value: Any) -> int:
     if isinstance(value, int):
         return value
     prefix = enum_prefix(kind)
     found = kind.values_by_name.get(prefix + str(value).removeprefix(prefix))
     if found is None:
         known = ", ".join(each.name.removeprefix(prefix) for each in kind.values if each.number)
-        raise ValueError(f"{name}: {value!r} is not one of {known}")
+        raise InvalidValue(f"{name}: {value!r} is not one of {known}")
     return int(found.number)

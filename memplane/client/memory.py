@@ -20,7 +20,7 @@ def write_request(namespace: str, content: str, **fields: Unpack[WriteFields]) -
     """A proposal for `batch_write`; its `request_id` is made up when none is given, so that a retry is safe.
 
     Raises:
-        ValueError: A field cannot be expressed; the message names it.
+        InvalidValue: A field cannot be expressed; the message names it.
     """
     values: dict[str, Any] = {"namespace": namespace, "content": content, **fields}
     values["request_id"] = values.get("request_id") or uuid4().hex
@@ -30,8 +30,9 @@ def write_request(namespace: str, content: str, **fields: Unpack[WriteFields]) -
 class MemPlaneClient:
     """Writes, finds, changes and forgets memories. An async context manager.
 
-    Every method raises `RpcError` when the call fails and `ValueError`, before anything is sent, for a value that the
-    contract cannot express. UNAVAILABLE is tried again up to three times, after the pause that the server asks for.
+    Every method raises `RpcError` when the call fails and `InvalidValue` (a ValueError), before anything is sent, for
+    a value that the contract cannot express. UNAVAILABLE is tried again up to three times, after the pause that the
+    server asks for.
 
     Attributes:
         timeout_s: Deadline of each call in seconds, retries included.

@@ -1,0 +1,43 @@
+"""`memplane fleet`: which data plane runs which policy version."""
+
+import click
+
+from memplane.cli.output import enum_name, plain
+from memplane.cli.session import Session, connection_options, pass_session, run
+from memplane.v1 import policy_admin_service_pb2 as pb
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  memplane fleet
+  memplane fleet --json"""
+)
+@connection_options
+@pass_session
+def fleet(session: Session, /) -> None:
+    """Lists the data planes: which policy each serves from, and how it is doing."""
+
+    async def call() -> pb.ListDataPlaneStatusesResponse:
+        async with session.admin() as client:
+            return await client.data_planes()
+
+    answer = run(call())
+    if session.as_json:
+        session.out.json(plain(answer))
+        return
+    session.out.line(f"in force: generation {answer.generation}, {answer.version_info}")
+    rows = [
+        (
+            each.node.node_id,
+            each.node.address,
+            enum_name(each, "sync_state"),
+            each.generation,
+            each.connected,
+            each.report.memory_count,
+            each.last_seen_time.ToJsonString() if each.HasField("last_seen_time") else "",
+            each.error_detail,
+        )
+        for each in answer.data_planes
+    ]
+    session.out.table(("node", "address", "state", "generation", "connected", "memories", "last seen", "error"), rows)

@@ -1,0 +1,49 @@
+"""The `memplane` command and its sub-commands."""
+
+import click
+
+import memplane
+from memplane.cli.context import context
+from memplane.cli.fleet import fleet
+from memplane.cli.forget import forget
+from memplane.cli.get import get
+from memplane.cli.history import history
+from memplane.cli.list import list_memories
+from memplane.cli.policy import policy
+from memplane.cli.search import search
+from memplane.cli.session import connection_options
+from memplane.cli.update import update
+from memplane.cli.write import write
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Start here:
+  memplane demo                                     see everything once, and stop
+  memplane up                                       start both planes and print a key
+  memplane write dept.sales "Acme renews in March"  in another terminal, with MEMPLANE_API_KEY set
+  memplane search dept.sales "When does Acme renew?"
+
+Exit codes: 0 done, 1 a call failed or was refused, 2 wrong usage.""",
+)
+@click.version_option(memplane.__version__, prog_name="memplane")
+@connection_options
+def cli() -> None:
+    """MemPlane: memory for LLM agents, governed by policy.
+
+    The data plane writes and finds memories; the control plane holds the policy that decides what is kept.
+    """
+
+
+for command in (write, search, context, get, list_memories, update, forget, history, policy, fleet):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    cli(prog_name="memplane")
+
+
+if __name__ == "__main__":
+    main()

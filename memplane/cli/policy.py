@@ -1,0 +1,211 @@
+"""`memplane policy`: checks, reloads and shows policy."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from google.protobuf.json_format import MessageToDict
+
+from memplane.cli.output import Output, enum_name, plain
+from memplane.cli.session import Session, connection_options, pass_session, run
+from memplane.v1 import policy_admin_service_pb2 as pb
+from memplane.v1 import policy_pb2
+
+FOLDER = click.argument(
+    "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="[FOLDER]"
+)
+SUFFIXES = (".yaml", ".yml")
+
+
+def read_documents(folder: Path) -> list[policy_pb2.PolicyDocument]:
+    """The YAML files of a folder as documents, by name.
+
+    Raises:
+        click.UsageError: There is none.
+    """
+    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.name.startswith("."))
+    if not files:
+        raise click.UsageError(f"{folder} holds no .yaml file")
+    return [policy_pb2.PolicyDocument(name=path.name, content=path.read_bytes()) for path in files]
+
+
+@click.group()
+def policy() -> None:
+    """Checks, reloads and shows policy."""
+
+
+@policy.command(
+    epilog="""\b
+Examples:
+  memplane policy validate ./policies
+  memplane policy validate            # the folder that the control plane watches"""
+)
+@FOLDER
+@connection_options
+@pass_session
+def validate(session: Session, /, folder: Path | None) -> None:
+    """Checks a policy folder and changes nothing. Exit code 1 when it has errors."""
+
+    async def call() -> pb.ValidatePolicySetResponse:
+        async with session.admin() as client:
+            return await client.validate(read_documents(folder) if folder else None)
+
+    response = run(call())
+    if session.as_json:
+        session.out.json(plain(response))
+    else:
+        show_diagnostics(session.out, list(response.diagnostics), response.total_diagnostics)
+        session.out.line(f"valid: {response.version_info}" if response.valid else "not valid", _style(response.valid))
+    if not response.valid:
+        raise click.exceptions.Exit(1)
+
+
+@policy.command(
+    epilog="""\b
+Examples:
+  memplane policy reload --wait 10 --comment "fewer hits"   # the folder that the control plane watches
+  memplane policy reload ./policies --dry-run"""
+)
+@FOLDER
+@click.option("--dry-run", "validate_only", is_flag=True, help="Check and answer, change nothing.")
+@click.option("--wait", "wait_s", type=click.FloatRange(0, 60), default=10, show_default=True, help="Seconds for ACKs.")
+@click.option("--comment", default="", help="Why, for the history.")
+@click.option("--etag", default="", help="Reload only if this revision is still in force.")
+@click.option("--allow-shrink", is_flag=True, help="Accept a set that removes namespaces or many grants.")
+@connection_options
+@pass_session
+def reload(session: Session, /, folder: Path | None, wait_s: float, **fields: Any) -> None:
+    """Checks a policy set and puts it in force. Exit code 1 when it is refused or a data plane did not follow."""
+
+    async def call() -> pb.ReloadPolicySetResponse:
+        async with session.admin() as client:
+            return await client.reload(read_documents(folder) if folder else None, wait_s, **fields)
+
+    response = run(call())
+    if session.as_json:
+        session.out.json(plain(response))
+    else:
+        show_reload(session.out, response)
+    refused = not response.accepted and not fields["validate_only"]
+    failed = any(each.severity == policy_pb2.DIAGNOSTIC_SEVERITY_ERROR for each in response.diagnostics)
+    if refused or failed or response.propagation.nacked or (wait_s and response.propagation.pending):
+        raise click.exceptions.Exit(1)
+
+
+@policy.command(
+    epilog="""\b
+Examples:
+  memplane policy show
+  memplane policy show --generation 3 --json"""
+)
+@click.option("--generation", type=click.IntRange(min=0), default=0, help="An earlier one; 0 is the one in force.")
+@connection_options
+@pass_session
+def show(session: Session, /, generation: int) -> None:
+    """Shows a revision with its documents."""
+
+    async def call() -> policy_pb2.PolicyRevision:
+        async with session.admin() as client:
+            return await client.revision(generation)
+
+    revision = run(call())
+    texts = {each.name: each.content.decode("utf-8", "replace") for each in revision.documents}
+    if session.as_json:
+        session.out.json({**plain(revision), "documents": texts})
+        return
+    session.out.line(f"generation {revision.generation}, {revision.version_info}", "bold")
+    session.out.line(
+        f"by {revision.author} ({revision.origin}) {revision.create_time.ToJsonString()} {revision.comment}"
+    )
+    for name, text in texts.items():
+        session.out.line(f"\n# {name}", "bold")
+        session.out.line(text.rstrip())
+
+
+@policy.command(
+    epilog="""\b
+Examples:
+  memplane policy history"""
+)
+@connection_options
+@pass_session
+def history(session: Session, /) -> None:
+    """Lists the revisions, newest first."""
+
+    async def call() -> list[policy_pb2.PolicyRevision]:
+        async with session.admin() as client:
+            return [revision async for revision in client.revisions()]
+
+    revisions = run(call())
+    if session.as_json:
+        session.out.json([plain(revision) for revision in revisions])
+        return
+    rows = [
+        (
+            each.generation,
+            each.version_info[:19],
+            each.create_time.ToJsonString(),
+            each.author,
+            each.origin,
+            each.comment,
+        )
+        for each in revisions
+    ]
+    session.out.table(("generation", "version", "when", "who", "origin", "comment"), rows)
+
+
+@policy.command(
+    epilog="""\b
+Examples:
+  memplane policy effective dept.sales.agent_a
+  memplane policy effective dept.sales --only retrieve_policy --json"""
+)
+@click.argument("namespace")
+@click.option("--only", metavar="PREFIX", default="", help="Only values whose path starts so.")
+@connection_options
+@pass_session
+def effective(session: Session, /, namespace: str, only: str) -> None:
+    """Tells the policy that governs a namespace, and the file and line of each value."""
+
+    async def call() -> pb.GetEffectivePolicyResponse:
+        async with session.admin() as client:
+            return await client.effective(namespace)
+
+    answer = run(call())
+    kept = [each for each in answer.values if each.path.startswith(only)]
+    if session.as_json:
+        session.out.json({**plain(answer), "values": [plain(each) for each in kept]})
+        return
+    rows = [(each.path, MessageToDict(each.value), _origin(each), each.layer) for each in kept]
+    session.out.line(f"generation {answer.generation}, {answer.version_info}")
+    session.out.table(("path", "value", "from", "layer"), rows)
+
+
+def show_diagnostics(out: Output, diagnostics: list[policy_pb2.PolicyDiagnostic], total: int) -> None:
+    """What is to be said about a set, for people."""
+    for each in diagnostics:
+        place = ":".join(str(part) for part in (each.file, each.line, each.column) if part)
+        severity = enum_name(each, "severity")
+        out.line(f"{place or 'policy set'}: {severity} {each.code}: {each.message}", _style(severity != "ERROR"))
+    if total > len(diagnostics):
+        out.line(f"and {total - len(diagnostics)} more")
+
+
+def show_reload(out: Output, response: pb.ReloadPolicySetResponse) -> None:
+    """What became of a reload, for people."""
+    show_diagnostics(out, list(response.diagnostics), response.total_diagnostics)
+    revision, spread = response.revision, response.propagation
+    state = "accepted" if response.accepted else "nothing changed"
+    out.line(f"{state}: generation {revision.generation}, {revision.version_info}", _style(response.accepted))
+    out.line(
+        f"data planes: {spread.connected} connected, {spread.acked} acknowledged, {spread.nacked} refused, "
+        f"{spread.pending} pending"
+    )
+
+
+def _origin(value: policy_pb2.EffectiveValue) -> str:
+    return f"{value.file}:{value.line}" if value.file else "built in"
+
+
+def _style(good: bool) -> str:
+    return "green" if good else "yellow"

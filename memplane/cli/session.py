@@ -1,0 +1,154 @@
+"""What every command shares: whom to call, with which key, how to print, and how failures end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from memplane.cli import config
+from memplane.cli.output import Output
+from memplane.client import AdminClient, InvalidValue, MemPlaneClient, RpcError
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass
+class Session:
+    """The options that every command takes. Those given after the command's name win."""
+
+    target: str = config.DEFAULT_TARGET
+    control: str = config.DEFAULT_CONTROL
+    api_key: str = ""
+    as_json: bool = False
+
+    @property
+    def out(self) -> Output:
+        """Where results and notes go."""
+        return Output(self.as_json)
+
+    def memory(self) -> MemPlaneClient:
+        """A client of the data plane; to be entered in the running event loop."""
+        return MemPlaneClient(self.target, self.api_key)
+
+    def admin(self) -> AdminClient:
+        """A client of the control plane; to be entered in the running event loop."""
+        return AdminClient(self.control, self.api_key)
+
+
+pass_session = click.make_pass_decorator(Session, ensure=True)
+
+
+class CallFailed(click.ClickException):
+    """A call that failed, in one line. Exit code 1."""
+
+    def __init__(self, error: RpcError) -> None:
+        super().__init__(error.sentence())
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """The result of async work.
+
+    Raises:
+        CallFailed: A call failed.
+        click.UsageError: An argument cannot be expressed in the contract.
+    """
+    try:
+        return asyncio.run(work)
+    except RpcError as error:
+        raise CallFailed(error) from None
+    except InvalidValue as error:
+        raise click.UsageError(str(error)) from None
+
+
+def connection_options(command: Command) -> Command:
+    """Adds `--target`, `--control`, `--api-key` and `--json`."""
+    options = (
+        click.option(
+            "--target",
+            metavar="HOST:PORT",
+            envvar=config.TARGET_VARIABLE,
+            show_envvar=True,
+            help=f"Data plane.  [default: {config.DEFAULT_TARGET}]",
+            **_kept("target"),
+        ),
+        click.option(
+            "--control",
+            metavar="HOST:PORT",
+            envvar=config.CONTROL_VARIABLE,
+            show_envvar=True,
+            help=f"Control plane.  [default: {config.DEFAULT_CONTROL}]",
+            **_kept("control"),
+        ),
+        click.option(
+            "--api-key",
+            metavar="KEY",
+            envvar=config.API_KEY_VARIABLE,
+            show_envvar=True,
+            help="Who calls; better in the environment, where other users do not see it.",
+            **_kept("api_key"),
+        ),
+        json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def json_option(command: Command) -> Command:
+    """Adds `--json`."""
+    option = click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.", **_kept("as_json")
+    )
+    return option(command)
+
+
+def _kept(name: str) -> dict[str, Any]:
+    """Click settings of an option whose value is kept in the Session rather than passed on.
+
+    The option stands before and after a command's name. The environment is heard at the first place only: at the
+    second it would win over an option given at the first.
+    """
+
+    def keep(context: click.Context, _option: click.Parameter, value: Any) -> None:
+        session = context.ensure_object(Session)
+        repeated = context.parent is not None and context.get_parameter_source(name) is ParameterSource.ENVIRONMENT
+        if value and not repeated:
+            setattr(session, name, value)
+
+    return {"expose_value": False, "callback": keep}
+
+
+class Instant(click.ParamType[datetime]):
+    """An ISO 8601 date or time; UTC where it names no offset."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The instant; a usage error says what would be right."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not an ISO 8601 time such as 2026-11-30T09:00:00+01:00", param, ctx)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+class Choice(click.Choice[str]):
+    """Names of an enum of the contract, in any case, without the prefix."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(names, case_sensitive=False)
+
+
+INSTANT = Instant()
+KINDS = Choice("FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY")
+LAYERS = Choice("WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE")
+SOURCES = Choice("HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC")
+STATES = Choice("ACTIVE", "PENDING_REVIEW", "QUARANTINED", "COLD", "SUPERSEDED", "SOFT_DELETED")
+SENSITIVITIES = Choice("PUBLIC", "INTERNAL", "CONFIDENTIAL", "RESTRICTED")
