@@ -1,0 +1,1 @@
+"""Vector and text index on Qdrant Edge, in process: one shard in a folder for each, derived and rebuildable."""
