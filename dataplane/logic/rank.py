@@ -1,0 +1,163 @@
+"""Scores candidates by the policy's weights and puts them in order.
+
+    score = Σ weight × signal / Σ weight                                    each signal 0 to 1 (DESIGN §4, §6)
+
+- vector: calibrated similarity; text: full-text relevance relative to the best. What is unknown counts as 0.
+- freshness: exp(−age / time constant), the constant by category, else by kind, else the policy's; age from the event
+  time, else the creation time. 0.5 when neither is known; 1 for a time in the future.
+- frequency: log(1 + n) / log(1 + n of the most used candidate), n = recent accesses; 0 when none was used.
+- credibility: the policy's trust in the source type. task_alignment: 1 when the category is the task type.
+
+When the query names identifiers, or no candidate has a similarity (the embedder is down), the vector's weight moves to
+the text signal. Order: score descending, ties by memory id.
+
+A query that asks for the latest ("now", 最新) is ordered by time among equals in relevance: candidates whose relevance
+is at least 0.9 of the best one's come first, newest first; the others follow by score. So the newest memory wins only
+if it answers the question. Relevance is the weighted mean of vector and text; 0.9 is unmeasured.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log1p
+from typing import cast
+
+from dataplane.logic.intent import Intent
+from dataplane.logic.strength import strength_at
+from dataplane.model import DAY_US, Memory, StoredCandidate
+from memplane.policy.model import Credibility, DecayPolicy, KindName, RetrievePolicy, Weights
+
+NEAR_THE_BEST = 0.9
+UNKNOWN_TIME = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RankInput:
+    """A candidate with its calibrated similarity and relative text score, each 0 to 1, None when unknown."""
+
+    candidate: StoredCandidate
+    similarity: float | None
+    text: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one request ranks by. `now_us` is the reference time; `task_type` "" is none."""
+
+    policy: RetrievePolicy
+    decay: DecayPolicy
+    credibility: Credibility
+    now_us: int
+    intent: Intent
+    task_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a score is made of, each 0 to 1; `strength` is 0 to `max_strength` and has no weight."""
+
+    vector: float
+    text: float
+    freshness: float
+    frequency: float
+    credibility: float
+    task_alignment: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its score and confidence, 0 to 1, and its age at the reference time (None: unknown)."""
+
+    candidate: StoredCandidate
+    score: float
+    confidence: float
+    signals: Signals
+    age_us: int | None
+
+
+def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
+    """The candidates, best first."""
+    weights = effective_weights(items, ranking)
+    most_used = log1p(max((item.candidate.recent_access_count for item in items), default=0))
+    trust = ranking.credibility.model_dump()
+    task_type = ranking.task_type.casefold()
+    ranked = []
+    for item in items:
+        memory = item.candidate.memory
+        age_us = _age_us(memory, ranking.now_us)
+        signals = Signals(
+            vector=item.similarity or 0.0,
+            text=item.text or 0.0,
+            freshness=_freshness(memory, age_us, ranking.policy),
+            frequency=log1p(item.candidate.recent_access_count) / most_used if most_used else 0.0,
+            credibility=trust[memory.source_type.name],
+            task_alignment=1.0 if task_type and memory.category.casefold() == task_type else 0.0,
+            strength=strength_at(memory.strength, memory.strength_time_us, ranking.now_us, ranking.decay),
+        )
+        score = _score(signals, weights)
+        ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us))
+    return _ordered(ranked, weights, ranking.intent)
+
+
+def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
+    """The policy's weights with a sum of 1, the vector's moved to text where the rules above say so."""
+    given = ranking.policy.weights
+    vector, text = given.vector, given.text
+    if ranking.intent.identifiers or all(item.similarity is None for item in items):
+        vector, text = 0.0, vector + text
+    total = given.total()
+    return Weights.model_construct(
+        vector=vector / total,
+        text=text / total,
+        freshness=given.freshness / total,
+        frequency=given.frequency / total,
+        credibility=given.credibility / total,
+        task_alignment=given.task_alignment / total,
+    )
+
+
+def _age_us(memory: Memory, now_us: int) -> int | None:
+    if memory.event_time_us is not None:
+        return now_us - memory.event_time_us
+    return now_us - memory.create_time_us if memory.create_time_us > 0 else None
+
+
+def _freshness(memory: Memory, age_us: int | None, policy: RetrievePolicy) -> float:
+    if age_us is None:
+        return UNKNOWN_TIME
+    if age_us <= 0:
+        return 1.0
+    freshness = policy.freshness
+    days = freshness.by_category.get(memory.category)
+    if days is None:
+        days = freshness.by_kind.get(cast(KindName, memory.kind.name), freshness.time_constant_days)
+    return exp(-age_us / (DAY_US * days))
+
+
+def _score(signals: Signals, weights: Weights) -> float:
+    return (
+        weights.vector * signals.vector
+        + weights.text * signals.text
+        + weights.freshness * signals.freshness
+        + weights.frequency * signals.frequency
+        + weights.credibility * signals.credibility
+        + weights.task_alignment * signals.task_alignment
+    )
+
+
+def _ordered(ranked: list[Ranked], weights: Weights, intent: Intent) -> list[Ranked]:
+    ranked.sort(key=lambda item: (-item.score, item.candidate.memory.memory_id))
+    if not intent.wants_recent or not ranked:
+        return ranked
+    floor = NEAR_THE_BEST * max(_relevance(item.signals, weights) for item in ranked)
+    near = [item for item in ranked if _relevance(item.signals, weights) >= floor]
+    far = [item for item in ranked if _relevance(item.signals, weights) < floor]
+    near.sort(key=lambda item: item.age_us if item.age_us is not None else float("inf"))
+    return near + far
+
+
+def _relevance(signals: Signals, weights: Weights) -> float:
+    weight = weights.vector + weights.text
+    if weight <= 0:
+        return max(signals.vector, signals.text)
+    return (weights.vector * signals.vector + weights.text * signals.text) / weight
