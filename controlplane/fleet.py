@@ -1,0 +1,197 @@
+"""The data planes as the control plane sees them. No I/O and no clock: what happened, and when, is told.
+
+States of a node against the version and generation in force:
+ERROR     it refused this version, and has not accepted it since;
+SYNCED    it serves this version and generation;
+NOT_SENT  it serves nothing and nothing was sent to it;
+STALE     anything else.
+A refused version is not sent again to the same run of a node (`start_time` tells runs apart).
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from memplane.errors import Overloaded
+from memplane.v1 import policy_pb2
+
+MAX_NODES = 10_000
+"""Connected and lost ones together; the longest lost are dropped first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is in force. Generation 0: nothing."""
+
+    version: str = ""
+    generation: int = 0
+
+
+@dataclass(slots=True)
+class Node:
+    """One data plane. Times are microseconds since 1970 UTC, 0 for never."""
+
+    info: policy_pb2.NodeInfo
+    session: int = 0
+    serves: Target = field(default_factory=Target)
+    sent: Target = field(default_factory=Target)
+    refused_version: str = ""
+    error_detail: str = ""
+    last_seen_us: int = 0
+    ack_us: int = 0
+    report: policy_pb2.NodeReport = field(default_factory=policy_pb2.NodeReport)
+
+    @property
+    def connected(self) -> bool:
+        """True while a stream of it is open."""
+        return self.session != 0
+
+    def state(self, target: Target) -> policy_pb2.SyncState.ValueType:
+        """How it stands to what is in force."""
+        if target.version and self.refused_version == target.version:
+            return policy_pb2.SYNC_STATE_ERROR
+        if target.generation and self.serves == target:
+            return policy_pb2.SYNC_STATE_SYNCED
+        if not self.serves.generation and not self.sent.generation:
+            return policy_pb2.SYNC_STATE_NOT_SENT
+        return policy_pb2.SYNC_STATE_STALE
+
+    def wants(self, target: Target) -> bool:
+        """True when what is in force should be sent to it now."""
+        outdated = target.generation and target not in (self.serves, self.sent)
+        return bool(outdated) and self.refused_version != target.version
+
+
+class Fleet:
+    """Every data plane that has been heard, by node id. Belongs to one event loop."""
+
+    def __init__(self, max_nodes: int = MAX_NODES):
+        self.target = Target()
+        self._max_nodes = max_nodes
+        self._nodes: OrderedDict[str, Node] = OrderedDict()
+        self._sessions = 0
+        self._changed = asyncio.Event()
+
+    def connect(self, info: policy_pb2.NodeInfo, serves: Target, now_us: int) -> int:
+        """Starts a session of a node, which ends any older one of it; returns its number. Overloaded when full."""
+        known = self._nodes.pop(info.node_id, None)
+        if known is None or known.info.start_time != info.start_time:
+            known = Node(info)
+        self._make_room()
+        self._sessions += 1
+        known.info, known.session, known.serves, known.sent = info, self._sessions, serves, Target()
+        known.last_seen_us = now_us
+        self._nodes[info.node_id] = known
+        self._announce()
+        return self._sessions
+
+    def disconnect(self, node_id: str, session: int) -> None:
+        """Ends a session; nothing happens when a newer one has replaced it."""
+        if self.owns(node_id, session):
+            self._nodes[node_id].session = 0
+            self._nodes.move_to_end(node_id)
+            self._announce()
+
+    def owns(self, node_id: str, session: int) -> bool:
+        """True while this session is the node's newest."""
+        node = self._nodes.get(node_id)
+        return node is not None and node.session == session
+
+    def node(self, node_id: str) -> Node:
+        """A node that has been heard; KeyError otherwise."""
+        return self._nodes[node_id]
+
+    def heard(self, node_id: str, report: policy_pb2.NodeReport | None, now_us: int) -> None:
+        """A sign of life, perhaps with news."""
+        node = self._nodes[node_id]
+        node.last_seen_us = now_us
+        if report is not None:
+            node.report = report
+
+    def sent(self, node_id: str, target: Target) -> None:
+        """A snapshot went out and waits for its answer."""
+        self._nodes[node_id].sent = target
+
+    def acked(self, node_id: str, target: Target, now_us: int) -> None:
+        """The node accepted what was sent."""
+        node = self._nodes[node_id]
+        node.serves, node.ack_us, node.refused_version, node.error_detail = target, now_us, "", ""
+        self._announce()
+
+    def nacked(self, node_id: str, target: Target, error_detail: str) -> None:
+        """The node refused what was sent, and keeps what it had."""
+        node = self._nodes[node_id]
+        node.refused_version, node.error_detail = target.version, error_detail
+        self._announce()
+
+    def publish(self, target: Target) -> None:
+        """Something else is in force."""
+        self.target = target
+        self._announce()
+
+    def connected_ids(self) -> frozenset[str]:
+        """Ids of the nodes with an open stream."""
+        return frozenset(node_id for node_id, node in self._nodes.items() if node.connected)
+
+    def propagation(self, target: Target, expected: Iterable[str] = ()) -> policy_pb2.PropagationSummary:
+        """How far a target has come; not complete while an `expected` node, even a lost one, has not accepted it."""
+        summary = policy_pb2.PropagationSummary()
+        for node in self._nodes.values():
+            if node.connected:
+                summary.connected += 1
+                state = node.state(target)
+                summary.acked += state == policy_pb2.SYNC_STATE_SYNCED
+                summary.nacked += state == policy_pb2.SYNC_STATE_ERROR
+        summary.pending = summary.connected - summary.acked - summary.nacked
+        summary.complete = 0 < summary.connected == summary.acked and all(
+            node_id in self._nodes and self._nodes[node_id].serves == target for node_id in expected
+        )
+        return summary
+
+    async def wait_for_acks(
+        self, target: Target, expected: Iterable[str], timeout_s: float
+    ) -> policy_pb2.PropagationSummary:
+        """Waits until every connected node has answered, something newer is in force, or time is up."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self.target == target and self.propagation(target).pending:
+                    await self.wait_changed()
+        except TimeoutError:
+            pass
+        return self.propagation(target, expected)
+
+    async def wait_changed(self) -> None:
+        """Waits for the next change of any node or of the target."""
+        await self._changed.wait()
+
+    def page(self, after: str, page_size: int) -> list[policy_pb2.DataPlaneStatus]:
+        """Statuses in the order of node ids, those above `after`."""
+        names = sorted(name for name in self._nodes if name > after)[:page_size]
+        return [self._status(self._nodes[name]) for name in names]
+
+    def _status(self, node: Node) -> policy_pb2.DataPlaneStatus:
+        status = policy_pb2.DataPlaneStatus(
+            node=node.info,
+            sync_state=node.state(self.target),
+            version_info=node.serves.version,
+            generation=node.serves.generation,
+            connected=node.connected,
+            error_detail=node.error_detail,
+            report=node.report,
+        )
+        status.last_seen_time.FromMicroseconds(node.last_seen_us)
+        if node.ack_us:
+            status.ack_time.FromMicroseconds(node.ack_us)
+        return status
+
+    def _make_room(self) -> None:
+        while len(self._nodes) >= self._max_nodes:
+            lost = next((name for name, node in self._nodes.items() if not node.connected), None)
+            if lost is None:
+                raise Overloaded(f"{self._max_nodes} data planes are connected already", retry_after_s=30.0)
+            del self._nodes[lost]
+
+    def _announce(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

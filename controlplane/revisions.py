@@ -1,0 +1,221 @@
+"""Accepted policy sets, in SQLite: every one that ever was in force, the answers to retried requests, and what the
+policy folder last held. The newest revision is the one in force.
+
+Generations count up and are never used again. All calls run on one worker thread; a transaction is on disk when its
+call returns (WAL, synchronous FULL).
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from controlplane.documents import Document
+
+SCHEMA_VERSION = 1
+REQUEST_KEPT_US = 24 * 3600 * 1_000_000
+"""How long an answer to a request_id is remembered: 24 hours."""
+
+_SCHEMA = """
+CREATE TABLE revisions (
+  generation INTEGER PRIMARY KEY AUTOINCREMENT,
+  version TEXT NOT NULL,
+  create_time_us INTEGER NOT NULL,
+  author TEXT NOT NULL,
+  comment TEXT NOT NULL,
+  origin TEXT NOT NULL
+) STRICT;
+CREATE TABLE documents (
+  generation INTEGER NOT NULL REFERENCES revisions,
+  name TEXT NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (generation, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE answers (
+  author TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  payload_sha256 TEXT NOT NULL,
+  create_time_us INTEGER NOT NULL,
+  answer BLOB NOT NULL,
+  PRIMARY KEY (author, request_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE folder (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), version TEXT NOT NULL) STRICT;
+"""
+_COLUMNS = "generation, version, create_time_us, author, comment, origin"
+_T = TypeVar("_T")
+
+
+class UnknownSchema(Exception):
+    """The file was written by another version of MemPlane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """An accepted policy set. `documents` are empty in lists. `origin` is `rpc` or `folder`."""
+
+    generation: int
+    version: str
+    create_time_us: int
+    author: str
+    comment: str
+    origin: str
+    documents: tuple[Document, ...] = ()
+
+    @property
+    def etag(self) -> str:
+        """Changes with every acceptance."""
+        return f"{self.generation}-{self.version.removeprefix('sha256:')[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request was answered, for its retries."""
+
+    author: str
+    request_id: str
+    payload_sha256: str
+    create_time_us: int
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What one accepted reload writes, all or nothing. None: that part stays as it is."""
+
+    revision: Revision | None = None
+    answer: Answer | None = None
+    folder_version: str | None = None
+
+
+class RevisionStore:
+    """The store; `open` makes one."""
+
+    def __init__(self, database: sqlite3.Connection, worker: ThreadPoolExecutor):
+        self._database = database
+        self._worker = worker
+
+    @classmethod
+    async def open(cls, path: Path) -> "RevisionStore":
+        """Opens or makes the file. Raises UnknownSchema, or sqlite3.Error when it is no such file."""
+        worker = ThreadPoolExecutor(1, thread_name_prefix="revisions")
+        try:
+            database = await asyncio.get_running_loop().run_in_executor(worker, _connect, path)
+        except Exception:
+            worker.shutdown()
+            raise
+        return cls(database, worker)
+
+    async def close(self) -> None:
+        """Waits for running calls and closes the file."""
+        await self._call(lambda database: database.close())
+        self._worker.shutdown()
+
+    async def latest(self) -> Revision | None:
+        """The revision in force, with its documents; None before the first."""
+        return await self._call(lambda database: _revision(database, None))
+
+    async def get(self, generation: int) -> Revision | None:
+        """One revision with its documents; None when there is no such."""
+        return await self._call(lambda database: _revision(database, generation))
+
+    async def page(self, before: int, page_size: int) -> list[Revision]:
+        """Revisions of a generation below `before`, newest first, without documents."""
+        query = f"SELECT {_COLUMNS} FROM revisions WHERE generation < ? ORDER BY generation DESC LIMIT ?"  # noqa: S608 - constant columns
+        return await self._call(
+            lambda database: [Revision(*row) for row in database.execute(query, (before, page_size))]
+        )
+
+    async def accept(self, acceptance: Acceptance) -> None:
+        """Writes all of it in one transaction. Raises sqlite3.Error, and then nothing of it is there."""
+        await self._call(lambda database: _accept(database, acceptance))
+
+    async def answer(self, author: str, request_id: str, now_us: int) -> Answer | None:
+        """What this author's request was answered in the last 24 hours."""
+        query = (
+            "SELECT author, request_id, payload_sha256, create_time_us, answer FROM answers"
+            " WHERE author = ? AND request_id = ? AND create_time_us > ?"
+        )
+        given = (author, request_id, now_us - REQUEST_KEPT_US)
+        row = await self._call(lambda database: database.execute(query, given).fetchone())
+        return None if row is None else Answer(*row)
+
+    async def folder_version(self) -> str:
+        """Digest of what the policy folder held when it was last looked at; empty: never."""
+        row = await self._call(lambda database: database.execute("SELECT version FROM folder").fetchone())
+        return "" if row is None else str(row[0])
+
+    async def _call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA foreign_keys = ON")
+        _migrate(database, path)
+    except Exception:
+        database.close()
+        raise
+    return database
+
+
+def _migrate(database: sqlite3.Connection, path: Path) -> None:
+    found = database.execute("PRAGMA user_version").fetchone()[0]
+    if found == 0:
+        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    elif found != SCHEMA_VERSION:
+        raise UnknownSchema(f"{path} has schema {found}; this version of MemPlane reads {SCHEMA_VERSION}")
+
+
+def _revision(database: sqlite3.Connection, generation: int | None) -> Revision | None:
+    where = "ORDER BY generation DESC LIMIT 1" if generation is None else "WHERE generation = ?"
+    given = () if generation is None else (generation,)
+    row = database.execute(f"SELECT {_COLUMNS} FROM revisions {where}", given).fetchone()  # noqa: S608 - constants
+    if row is None:
+        return None
+    documents = database.execute("SELECT name, content FROM documents WHERE generation = ? ORDER BY name", (row[0],))
+    return Revision(*row, documents=tuple(Document(*document) for document in documents))
+
+
+def _accept(database: sqlite3.Connection, acceptance: Acceptance) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        if acceptance.revision is not None:
+            _insert_revision(database, acceptance.revision)
+        if acceptance.answer is not None:
+            _insert_answer(database, acceptance.answer)
+        if acceptance.folder_version is not None:
+            database.execute("INSERT OR REPLACE INTO folder VALUES (1, ?)", (acceptance.folder_version,))
+        database.execute("COMMIT")
+    except Exception:
+        database.execute("ROLLBACK")
+        raise
+
+
+def _insert_revision(database: sqlite3.Connection, revision: Revision) -> None:
+    row = (
+        revision.generation,
+        revision.version,
+        revision.create_time_us,
+        revision.author,
+        revision.comment,
+        revision.origin,
+    )
+    database.execute(f"INSERT INTO revisions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - constants
+    database.executemany(
+        "INSERT INTO documents VALUES (?, ?, ?)",
+        [(revision.generation, document.name, document.content) for document in revision.documents],
+    )
+
+
+def _insert_answer(database: sqlite3.Connection, answer: Answer) -> None:
+    database.execute("DELETE FROM answers WHERE create_time_us <= ?", (answer.create_time_us - REQUEST_KEPT_US,))
+    database.execute(
+        "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+        (answer.author, answer.request_id, answer.payload_sha256, answer.create_time_us, answer.answer),
+    )
