@@ -4,6 +4,9 @@ import click
 
 import memplane
 from memplane.cli.context import context
+from memplane.cli.control import control
+from memplane.cli.data import data
+from memplane.cli.doctor import doctor
 from memplane.cli.fleet import fleet
 from memplane.cli.forget import forget
 from memplane.cli.get import get
@@ -12,6 +15,7 @@ from memplane.cli.list import list_memories
 from memplane.cli.policy import policy
 from memplane.cli.search import search
 from memplane.cli.session import connection_options
+from memplane.cli.up import up
 from memplane.cli.update import update
 from memplane.cli.write import write
 
@@ -36,7 +40,22 @@ def cli() -> None:
     """
 
 
-for command in (write, search, context, get, list_memories, update, forget, history, policy, fleet):
+for command in (
+    up,
+    control,
+    data,
+    policy,
+    fleet,
+    doctor,
+    write,
+    search,
+    context,
+    get,
+    list_memories,
+    update,
+    forget,
+    history,
+):
     cli.add_command(command)
 
 
