@@ -1,0 +1,1 @@
+"""The bundled offline embedder: model, micro-batches, calibration."""
