@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_DOCUMENTS = 1000
+MAX_SET_BYTES = 8 * 1024 * 1024
 EXTENSIONS = (".yaml", ".yml")
 
 _NAME = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]{0,250}\.ya?ml")
@@ -21,5 +22,5 @@ class Document:
 def name_problem(name: str) -> str | None:
     """Why a document may not be called so, and what would be right; None when it may."""
     if ".." in name or _NAME.fullmatch(name) is None:
-        return f"{name[:80]!r} is no document name: a plain file name ending in .yaml or .yml, no '/', no '..', no dot first"
+        return f"{name[:80]!r} is no document name: a file name ending in .yaml or .yml, no '/', no '..', no dot first"
     return None

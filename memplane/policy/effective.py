@@ -125,7 +125,7 @@ class EffectivePolicies:
         return compiled
 
 
-def in_order(overrides: Mapping[str, SectionOverrides]) -> Iterator[tuple[str, SectionOverrides]]:
+def in_order(overrides: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
     """Overrides, each after those that cover it."""
     return iter(sorted(overrides.items(), key=lambda item: item[0].count(".")))
 
