@@ -1,0 +1,194 @@
+-- Times are microseconds since 1970-01-01 UTC. Enums are the numbers of the contract; state 1 is ACTIVE, pool 2 SHARED.
+-- `body` is opaque to the store; `key_id` names the key it is encrypted with ('' = not encrypted).
+
+CREATE TABLE memories (
+    memory_id           TEXT    NOT NULL PRIMARY KEY,
+    namespace           TEXT    NOT NULL,
+    subject_id          TEXT    NOT NULL,
+    session_id          TEXT    NOT NULL,
+    kind                INTEGER NOT NULL,
+    layer               INTEGER NOT NULL,
+    state               INTEGER NOT NULL,
+    pool                INTEGER NOT NULL,
+    category            TEXT    NOT NULL,
+    fact_key            TEXT    NOT NULL,
+    source_type         INTEGER NOT NULL,
+    confidence          REAL    NOT NULL,
+    content_hash        TEXT    NOT NULL,
+    version             INTEGER NOT NULL,
+    create_time_us      INTEGER NOT NULL,
+    update_time_us      INTEGER NOT NULL,
+    event_time_us       INTEGER,
+    valid_from_us       INTEGER,
+    valid_to_us         INTEGER,
+    expire_time_us      INTEGER,
+    superseded_by_id    TEXT    NOT NULL,
+    strength            REAL    NOT NULL,
+    strength_time_us    INTEGER NOT NULL,
+    access_count        INTEGER NOT NULL,
+    last_access_time_us INTEGER,
+    body                BLOB    NOT NULL,
+    key_id              TEXT    NOT NULL DEFAULT '',
+    fields              TEXT    NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX memories_active_content ON memories (namespace, subject_id, kind, content_hash) WHERE state = 1;
+CREATE UNIQUE INDEX memories_active_fact ON memories (namespace, subject_id, fact_key)
+    WHERE state = 1 AND fact_key <> '';
+CREATE INDEX memories_newest ON memories (namespace, create_time_us, memory_id);
+CREATE INDEX memories_expiring ON memories (expire_time_us) WHERE expire_time_us IS NOT NULL;
+
+-- Every version as it was recorded: system time in record_time_us, world time in valid_from_us and valid_to_us.
+CREATE TABLE memory_versions (
+    memory_id           TEXT    NOT NULL,
+    namespace           TEXT    NOT NULL,
+    subject_id          TEXT    NOT NULL,
+    session_id          TEXT    NOT NULL,
+    kind                INTEGER NOT NULL,
+    layer               INTEGER NOT NULL,
+    state               INTEGER NOT NULL,
+    pool                INTEGER NOT NULL,
+    category            TEXT    NOT NULL,
+    fact_key            TEXT    NOT NULL,
+    source_type         INTEGER NOT NULL,
+    confidence          REAL    NOT NULL,
+    content_hash        TEXT    NOT NULL,
+    version             INTEGER NOT NULL,
+    create_time_us      INTEGER NOT NULL,
+    update_time_us      INTEGER NOT NULL,
+    event_time_us       INTEGER,
+    valid_from_us       INTEGER,
+    valid_to_us         INTEGER,
+    expire_time_us      INTEGER,
+    superseded_by_id    TEXT    NOT NULL,
+    strength            REAL    NOT NULL,
+    strength_time_us    INTEGER NOT NULL,
+    access_count        INTEGER NOT NULL,
+    last_access_time_us INTEGER,
+    body                BLOB    NOT NULL,
+    key_id              TEXT    NOT NULL DEFAULT '',
+    record_time_us      INTEGER NOT NULL,
+    principal_id        TEXT    NOT NULL,
+    change              TEXT    NOT NULL,
+    reason              TEXT    NOT NULL,
+    PRIMARY KEY (memory_id, version)
+) STRICT;
+
+CREATE INDEX memory_versions_recorded ON memory_versions (namespace, record_time_us);
+
+-- `vector` is float32, little-endian, of length 1.
+CREATE TABLE embeddings (
+    memory_id TEXT    NOT NULL,
+    version   INTEGER NOT NULL,
+    model     TEXT    NOT NULL,
+    vector    BLOB    NOT NULL,
+    PRIMARY KEY (memory_id, version, model)
+) STRICT;
+
+-- AUTOINCREMENT: a position is never used twice, even after the newest rows were trimmed.
+CREATE TABLE outbox (
+    position  INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory_id TEXT    NOT NULL,
+    namespace TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX outbox_memory ON outbox (memory_id, position);
+CREATE INDEX outbox_namespace ON outbox (namespace, position);
+
+CREATE TABLE watermarks (
+    name     TEXT    NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL
+) STRICT;
+
+-- `memory_id` NULL: nothing was stored (a refused write).
+CREATE TABLE decisions (
+    decision_id    INTEGER PRIMARY KEY,
+    namespace      TEXT    NOT NULL,
+    memory_id      TEXT,
+    time_us        INTEGER NOT NULL,
+    principal_id   TEXT    NOT NULL,
+    action         INTEGER NOT NULL,
+    score          REAL    NOT NULL,
+    policy_version TEXT    NOT NULL,
+    payload        BLOB    NOT NULL
+) STRICT;
+
+CREATE INDEX decisions_memory ON decisions (memory_id) WHERE memory_id IS NOT NULL;
+CREATE INDEX decisions_newest ON decisions (namespace, time_us);
+
+CREATE TABLE conflicts (
+    conflict_id INTEGER PRIMARY KEY,
+    namespace   TEXT    NOT NULL,
+    time_us     INTEGER NOT NULL,
+    winner_id   TEXT    NOT NULL,
+    loser_id    TEXT    NOT NULL,
+    fact_key    TEXT    NOT NULL,
+    similarity  REAL    NOT NULL,
+    rule        TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX conflicts_winner ON conflicts (winner_id);
+CREATE INDEX conflicts_loser ON conflicts (loser_id);
+CREATE INDEX conflicts_newest ON conflicts (namespace, time_us);
+
+CREATE TABLE requests (
+    principal_id   TEXT    NOT NULL,
+    request_id     TEXT    NOT NULL,
+    namespace      TEXT    NOT NULL,
+    payload_hash   TEXT    NOT NULL,
+    response       BLOB    NOT NULL,
+    expire_time_us INTEGER NOT NULL,
+    PRIMARY KEY (principal_id, request_id)
+) STRICT;
+
+CREATE INDEX requests_expiring ON requests (expire_time_us);
+
+-- Which memories a stored answer speaks of, so that erasing one finds the answer.
+CREATE TABLE request_memories (
+    memory_id    TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    request_id   TEXT NOT NULL,
+    PRIMARY KEY (memory_id, principal_id, request_id),
+    FOREIGN KEY (principal_id, request_id) REFERENCES requests (principal_id, request_id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX request_memories_request ON request_memories (principal_id, request_id);
+
+CREATE TABLE retrievals (
+    search_id      TEXT    NOT NULL PRIMARY KEY,
+    namespace      TEXT    NOT NULL,
+    principal_id   TEXT    NOT NULL,
+    time_us        INTEGER NOT NULL,
+    policy_version TEXT    NOT NULL,
+    query_hash     TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX retrievals_newest ON retrievals (namespace, time_us);
+
+-- `rank` 1 is the best hit.
+CREATE TABLE retrieval_hits (
+    search_id TEXT    NOT NULL,
+    rank      INTEGER NOT NULL,
+    memory_id TEXT    NOT NULL,
+    score     REAL    NOT NULL,
+    PRIMARY KEY (search_id, rank)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX retrieval_hits_memory ON retrieval_hits (memory_id);
+
+-- `day` counts from 1970-01-01 UTC.
+CREATE TABLE access_buckets (
+    memory_id TEXT    NOT NULL,
+    day       INTEGER NOT NULL,
+    count     INTEGER NOT NULL,
+    PRIMARY KEY (memory_id, day)
+) STRICT, WITHOUT ROWID;
+
+-- What was erased, without a word of it.
+CREATE TABLE tombstones (
+    memory_id    TEXT    NOT NULL PRIMARY KEY,
+    namespace    TEXT    NOT NULL,
+    time_us      INTEGER NOT NULL,
+    principal_id TEXT    NOT NULL,
+    reason       TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;

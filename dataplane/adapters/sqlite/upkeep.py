@@ -1,0 +1,108 @@
+"""The other writes: erasing, counting accesses, logging searches, moving watermarks."""
+
+import sqlite3
+
+from dataplane.adapters.sqlite.commits import add_to_outbox, find_in_scope, last_position, save_request
+from dataplane.errors import StaleVersion
+from dataplane.model import DAY_US, AccessRecord, Erasure, RetrievalRecord
+
+# Everything that may hold or betray content of a memory. Stored answers take their request_memories with them.
+_ERASE = (
+    "DELETE FROM requests WHERE (principal_id, request_id) IN"
+    " (SELECT principal_id, request_id FROM request_memories WHERE memory_id = ?)",
+    "DELETE FROM memories WHERE memory_id = ?",
+    "DELETE FROM memory_versions WHERE memory_id = ?",
+    "DELETE FROM embeddings WHERE memory_id = ?",
+    "DELETE FROM decisions WHERE memory_id = ?",
+    "DELETE FROM conflicts WHERE winner_id = ?",
+    "DELETE FROM conflicts WHERE loser_id = ?",
+    "DELETE FROM access_buckets WHERE memory_id = ?",
+    "DELETE FROM retrieval_hits WHERE memory_id = ?",
+    "DELETE FROM outbox WHERE memory_id = ?",
+)
+# strength now = max(0, s − monthly_decay × Δt / 30 d) + hit_increment, at most max_strength; DESIGN §9: a month is 30
+# days, decay is continuous from the last anchor. An access older than the anchor does not move it back.
+_ACCESS = """
+UPDATE memories SET
+    strength = min(:max_strength, :hit_increment
+        + max(0, strength - :monthly_decay * max(0, :time_us - strength_time_us) / 2592000000000.0)),
+    strength_time_us = max(strength_time_us, :time_us),
+    access_count = access_count + 1,
+    last_access_time_us = max(coalesce(last_access_time_us, :time_us), :time_us)
+WHERE memory_id = :memory_id AND namespace = :namespace"""
+_COUNT_ACCESS = """
+INSERT INTO access_buckets (memory_id, day, count) VALUES (?, ?, 1)
+ON CONFLICT (memory_id, day) DO UPDATE SET count = count + 1"""
+_SAVE_WATERMARK = """
+INSERT INTO watermarks (name, position) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET position = excluded.position"""
+
+
+def erase(connection: sqlite3.Connection, erasure: Erasure) -> int:
+    """Removes a memory and leaves a tombstone; the outbox position of its removal. See RecordStore.erase.
+
+    With `secure_delete` its pages are overwritten; what the write-ahead log holds goes with the checkpoint that the
+    writer makes after this.
+    """
+    memory_id = erasure.memory_id
+    current = find_in_scope(connection, erasure.scope, memory_id)
+    standing = current.version if current else 0
+    if current is None or erasure.expected_version not in (0, standing):
+        raise StaleVersion(memory_id, erasure.expected_version, standing)
+    if erasure.request:
+        # Before anything goes, so that a repeated request is seen; not linked to the memory, so that it stays.
+        save_request(connection, erasure.request, current.namespace, erasure.now_us, set())
+    for statement in _ERASE:
+        connection.execute(statement, (memory_id,))
+    connection.execute(
+        "INSERT OR REPLACE INTO tombstones (memory_id, namespace, time_us, principal_id, reason)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (memory_id, current.namespace, erasure.now_us, erasure.principal_id, erasure.reason),
+    )
+    add_to_outbox(connection, memory_id, current.namespace)
+    return last_position(connection)
+
+
+def record_accesses(connection: sqlite3.Connection, accesses: list[AccessRecord]) -> None:
+    """Counts accesses and anchors the raised strengths."""
+    for access in accesses:
+        parameters = {
+            "max_strength": access.max_strength,
+            "hit_increment": access.hit_increment,
+            "monthly_decay": access.monthly_decay,
+            "time_us": access.time_us,
+            "memory_id": access.memory_id,
+            "namespace": access.namespace,
+        }
+        if connection.execute(_ACCESS, parameters).rowcount:
+            connection.execute(_COUNT_ACCESS, (access.memory_id, access.time_us // DAY_US))
+
+
+def record_retrievals(connection: sqlite3.Connection, retrievals: list[RetrievalRecord]) -> None:
+    """Appends searches to the log; one that is there already stays as it is."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO retrievals (search_id, namespace, principal_id, time_us, policy_version, query_hash)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (item.search_id, item.namespace, item.principal_id, item.time_us, item.policy_version, item.query_hash)
+            for item in retrievals
+        ],
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO retrieval_hits (search_id, rank, memory_id, score) VALUES (?, ?, ?, ?)",
+        [
+            (item.search_id, rank, memory_id, score)
+            for item in retrievals
+            for rank, (memory_id, score) in enumerate(item.hits, start=1)
+        ],
+    )
+
+
+def save_watermark(connection: sqlite3.Connection, name: str, position: int) -> None:
+    """Moves an index's watermark."""
+    connection.execute(_SAVE_WATERMARK, (name, position))
+
+
+def trim_outbox(connection: sqlite3.Connection, up_to_position: int) -> None:
+    """Drops outbox rows at or below a position."""
+    connection.execute("DELETE FROM outbox WHERE position <= ?", (up_to_position,))

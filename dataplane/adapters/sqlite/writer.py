@@ -1,0 +1,188 @@
+"""One thread that writes, many writes to a transaction.
+
+Rules. Writes queue up; the thread takes all that wait (bounded), runs each in a savepoint of its own within one
+transaction, commits, and only then answers. A write that is refused leaves no trace and does not touch the others. An
+error of SQLite itself (disk full, I/O, locked, corrupt) fails the whole transaction, and the thread lives on.
+"""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dataplane.adapters.sqlite.connection import BACKEND, SqliteOptions, as_unavailable
+from dataplane.errors import BackendUnavailable
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+# What one write can do wrong by itself; every other error of SQLite concerns the file.
+_OWN_FAULTS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    work: Callable[[sqlite3.Connection], Any]
+    weight: int
+    wipes: bool
+    deadline_s: float
+    answer: "asyncio.Future[Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    job: _Job
+    value: Any = None
+    error: Exception | None = None
+
+
+@contextmanager
+def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
+    """What happens within is kept, or undone when an exception leaves it."""
+    connection.execute("SAVEPOINT step")
+    try:
+        yield
+    except Exception:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO step")
+            connection.execute("RELEASE step")
+        raise
+    connection.execute("RELEASE step")
+
+
+class Writer:
+    """The writer thread of one connection, which it owns and closes. Made on the event loop that it answers to."""
+
+    def __init__(self, connection: sqlite3.Connection, options: SqliteOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection = connection
+        self._options = options
+        self._loop = loop
+        self._jobs: deque[_Job] = deque()
+        self._waiting = 0
+        self._changed = threading.Condition()
+        self._closing = False
+        self._wipe_due = False
+        self._thread = threading.Thread(target=self._run, name="record-store-writer", daemon=True)
+        self._thread.start()
+
+    async def run(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        deadline_s: float,
+        *,
+        weight: int = 1,
+        wipes: bool = False,
+    ) -> T:
+        """Runs one write and returns its value once it is committed.
+
+        `weight` counts against queue and batch size. `wipes`: what it deleted must leave the write-ahead log, too.
+        Raises what `work` raises (nothing is then kept of it), or BackendUnavailable: then it is unknown whether it
+        was kept.
+        """
+        answer: asyncio.Future[T] = self._loop.create_future()
+        self._put(_Job(work, weight, wipes, deadline_s, answer))
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await answer
+        except TimeoutError:
+            raise BackendUnavailable(BACKEND, "deadline passed while writing") from None
+
+    def _put(self, job: _Job) -> None:
+        with self._changed:
+            if self._closing:
+                raise BackendUnavailable(BACKEND, "closed")
+            if self._jobs and self._waiting + job.weight > self._options.queue_size:
+                raise BackendUnavailable(BACKEND, "too many writes are waiting")
+            self._jobs.append(job)
+            self._waiting += job.weight
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Finishes what was accepted and closes the connection; blocks. Idempotent."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while jobs := self._take():
+            self._deliver(self._transact(jobs))
+        self._connection.close()
+
+    def _take(self) -> list[_Job]:
+        """All that wait, up to the batch size; none when closing."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._closing)
+            taken: list[_Job] = []
+            weight = 0
+            while self._jobs and (not taken or weight + self._jobs[0].weight <= self._options.batch_size):
+                taken.append(self._jobs.popleft())
+                weight += taken[-1].weight
+            self._waiting -= weight
+            return taken
+
+    def _transact(self, jobs: list[_Job]) -> list[_Outcome]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [self._attempt(job) for job in jobs]
+            self._connection.execute("COMMIT")
+            self._wipe(any(outcome.job.wipes and not outcome.error for outcome in outcomes))
+        except sqlite3.Error as error:
+            logger.warning("a transaction of %d writes failed: %s", len(jobs), as_unavailable(error).detail)
+            self._roll_back()
+            return [_Outcome(job, error=as_unavailable(error)) for job in jobs]
+        return outcomes
+
+    def _attempt(self, job: _Job) -> _Outcome:
+        if job.answer.cancelled() or self._loop.time() > job.deadline_s:
+            return _Outcome(job, error=BackendUnavailable(BACKEND, "deadline passed before writing"))
+        try:
+            with savepoint(self._connection):
+                return _Outcome(job, value=job.work(self._connection))
+        except _OWN_FAULTS as error:
+            logger.exception("a write was refused by the schema")
+            return _Outcome(job, error=as_unavailable(error))
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to the caller; the thread serves the others
+            return _Outcome(job, error=error)
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            logger.exception("a failed transaction could not be rolled back")
+
+    def _wipe(self, asked: bool) -> None:
+        """Empties the write-ahead log; when a long read is in the way, the next transaction tries again."""
+        if not (asked or self._wipe_due):
+            return
+        try:
+            (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._wipe_due = bool(busy)
+        except sqlite3.Error as error:
+            self._wipe_due = True
+            logger.warning("the write-ahead log still holds erased content: %s", as_unavailable(error).detail)
+
+    def _deliver(self, outcomes: list[_Outcome]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(_answer, outcomes)
+        except RuntimeError:
+            logger.warning("the event loop ended before %d writes were answered", len(outcomes))
+
+
+def _answer(outcomes: list[_Outcome]) -> None:
+    for outcome in outcomes:
+        answer = outcome.job.answer
+        if answer.done():
+            continue
+        if outcome.error:
+            answer.set_exception(outcome.error)
+        else:
+            answer.set_result(outcome.value)
