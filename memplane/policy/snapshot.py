@@ -52,7 +52,6 @@ def sign(snapshot: policy_pb2.PolicySnapshot, key: Ed25519PrivateKey) -> policy_
 def open_signed(
     signed: policy_pb2.SignedPolicySnapshot,
     trusted: Mapping[str, Ed25519PublicKey],
-    *,
     bootstrap_admin_sha256: str | None,
 ) -> PolicySnapshot:
     """The snapshot, checked whole and built for use; `trusted` maps key ids to keys.
