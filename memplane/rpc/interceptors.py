@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import grpc
 from grpc.aio import ServerInterceptor
@@ -14,7 +14,7 @@ from memplane.rpc.errors import code_of, status_of, trailers_of
 
 log = logging.getLogger("memplane.rpc")
 
-Handler = grpc.RpcMethodHandler[Any, Any]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
