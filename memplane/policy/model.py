@@ -8,7 +8,7 @@ one namespace.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from memplane.policy.patterns import pattern_problem
@@ -63,8 +63,12 @@ def _check_permission(value: str) -> str:
     return value
 
 
-Namespace = Annotated[str, AfterValidator(_check_namespace)]
-Permission = Annotated[str, AfterValidator(_check_permission)]
+Namespace = Annotated[
+    str, AfterValidator(_check_namespace), WithJsonSchema({"type": "string", "pattern": f"^{NAMESPACE.pattern}$"})
+]
+Permission = Annotated[
+    str, AfterValidator(_check_permission), WithJsonSchema({"type": "string", "enum": [*PERMISSIONS, "*"]})
+]
 
 
 class Section(BaseModel):
