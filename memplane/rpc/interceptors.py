@@ -14,7 +14,7 @@ from memplane.rpc.errors import code_of, status_of, trailers_of
 
 log = logging.getLogger("memplane.rpc")
 
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any] | None"  # quoted: the class takes no arguments at run time
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -41,9 +41,9 @@ class ErrorInterceptor(ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler | None:
+    ) -> Handler:
         """Wraps the handler; an unknown method gets one that says so."""
         handler = await continuation(handler_call_details)
         if handler is None:
