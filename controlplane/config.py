@@ -50,7 +50,7 @@ _SETTINGS: Sequence[tuple[str, str, str]] = (
     ("policy-folder", "", "folder of policy YAML to load and watch; empty: policy comes by RPC only"),
     ("bootstrap-admin-sha256", "", "SHA-256 (hex) of the API key that may do everything"),
     ("node-key-sha256", "", "SHA-256 (hex) of the key that data planes present"),
-    ("signing-key-file", "", "Ed25519 private key, PEM; empty: signing_key.pem in the data folder, made at first start"),
+    ("signing-key-file", "", "Ed25519 private key, PEM; empty: signing_key.pem in the data folder, made when missing"),
     ("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 60"),
     ("ready-file", "", "file to write {address, pid} to once calls are answered"),
 )

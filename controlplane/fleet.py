@@ -18,6 +18,8 @@ from memplane.v1 import policy_pb2
 
 MAX_NODES = 10_000
 """Connected and lost ones together; the longest lost are dropped first."""
+_COALESCE_S = 0.01
+"""Many answers come at once, and counting takes time in proportion to the fleet. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,10 @@ class Target:
 
 @dataclass(slots=True)
 class Node:
-    """One data plane. Times are microseconds since 1970 UTC, 0 for never."""
+    """One data plane. Times are microseconds since 1970 UTC, 0 for never. `wake` is set when its stream should look."""
 
     info: policy_pb2.NodeInfo
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
     session: int = 0
     serves: Target = field(default_factory=Target)
     sent: Target = field(default_factory=Target)
@@ -75,14 +78,16 @@ class Fleet:
 
     def connect(self, info: policy_pb2.NodeInfo, serves: Target, now_us: int) -> int:
         """Starts a session of a node, which ends any older one of it; returns its number. Overloaded when full."""
-        known = self._nodes.pop(info.node_id, None)
-        if known is None or known.info.start_time != info.start_time:
-            known = Node(info)
-        self._make_room()
+        known = self._nodes.get(info.node_id)
+        if known is None:
+            self._make_room()
+        else:
+            known.wake.set()
         self._sessions += 1
-        known.info, known.session, known.serves, known.sent = info, self._sessions, serves, Target()
-        known.last_seen_us = now_us
-        self._nodes[info.node_id] = known
+        node = Node(info, session=self._sessions, serves=serves, last_seen_us=now_us)
+        if known is not None and known.info.start_time == info.start_time:
+            _carry_over(known, node)
+        self._nodes[info.node_id] = node
         self._announce()
         return self._sessions
 
@@ -109,6 +114,13 @@ class Fleet:
         if report is not None:
             node.report = report
 
+    def tells(self, node_id: str, serves: Target) -> None:
+        """The node says what it serves from."""
+        node = self._nodes[node_id]
+        if node.serves != serves:
+            node.serves = serves
+            self._announce()
+
     def sent(self, node_id: str, target: Target) -> None:
         """A snapshot went out and waits for its answer."""
         self._nodes[node_id].sent = target
@@ -128,7 +140,13 @@ class Fleet:
     def publish(self, target: Target) -> None:
         """Something else is in force."""
         self.target = target
+        self.wake_all()
         self._announce()
+
+    def wake_all(self) -> None:
+        """Makes every stream look at once."""
+        for node in self._nodes.values():
+            node.wake.set()
 
     def connected_ids(self) -> frozenset[str]:
         """Ids of the nodes with an open stream."""
@@ -156,14 +174,11 @@ class Fleet:
         try:
             async with asyncio.timeout(timeout_s):
                 while self.target == target and self.propagation(target).pending:
-                    await self.wait_changed()
+                    await self._changed.wait()
+                    await asyncio.sleep(_COALESCE_S)
         except TimeoutError:
             pass
         return self.propagation(target, expected)
-
-    async def wait_changed(self) -> None:
-        """Waits for the next change of any node or of the target."""
-        await self._changed.wait()
 
     def page(self, after: str, page_size: int) -> list[policy_pb2.DataPlaneStatus]:
         """Statuses in the order of node ids, those above `after`."""
@@ -195,3 +210,9 @@ class Fleet:
     def _announce(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _carry_over(known: Node, node: Node) -> None:
+    node.ack_us, node.report = known.ack_us, known.report
+    if known.refused_version != node.serves.version:
+        node.refused_version, node.error_detail = known.refused_version, known.error_detail

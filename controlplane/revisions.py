@@ -1,5 +1,6 @@
-"""Accepted policy sets, in SQLite: every one that ever was in force, the answers to retried requests, and what the
-policy folder last held. The newest revision is the one in force.
+"""Every accepted policy set, answers for retried requests, and what the policy folder last held: in SQLite.
+
+The newest revision is the one in force.
 
 Generations count up and are never used again. All calls run on one worker thread; a transaction is on disk when its
 call returns (WAL, synchronous FULL).
@@ -9,7 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -179,7 +180,7 @@ def _revision(database: sqlite3.Connection, generation: int | None) -> Revision 
     if row is None:
         return None
     documents = database.execute("SELECT name, content FROM documents WHERE generation = ? ORDER BY name", (row[0],))
-    return Revision(*row, documents=tuple(Document(*document) for document in documents))
+    return replace(Revision(*row), documents=tuple(Document(*document) for document in documents))
 
 
 def _accept(database: sqlite3.Connection, acceptance: Acceptance) -> None:

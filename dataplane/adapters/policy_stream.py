@@ -13,11 +13,12 @@ from pathlib import Path
 
 import grpc
 
-from dataplane.adapters.last_good import LastGoodFile
-from dataplane.adapters.trusted_keys import read_trusted_keys
+from dataplane.adapters.last_good import CorruptLastGood, LastGoodFile
+from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.ports import Clock
-from memplane.policy.snapshot import PolicySnapshot, open_signed
+from memplane.policy.codec import InvalidPolicy
+from memplane.policy.snapshot import PolicySnapshot, UntrustedSnapshot, open_signed
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceStub
@@ -46,6 +47,9 @@ class StreamLost(Exception):
 
 class RefusedGeneration(Exception):
     """A snapshot would take this data plane back in time, or is another one of the same generation."""
+
+
+_EXPECTED = (UntrustedSnapshot, InvalidPolicy, RefusedGeneration, NoTrustedKey, CorruptLastGood, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,7 @@ class PolicyStream:
                 return
             snapshot = await asyncio.to_thread(self._open, signed)
         except Exception as error:  # noqa: BLE001 - a bad copy must not keep the data plane from starting
-            log.exception("the last good policy is ignored: %s", _words(error))
-            self._holder.problem = f"the last good policy is ignored: {_words(error)}"
+            self._note_problem(f"the last good policy is ignored: {_words(error)}", error)
         else:
             log.info("serving from the last good policy, generation %d", snapshot.generation)
             self._holder.swap(snapshot, PolicyOrigin.LAST_GOOD, self._clock.now_us())
@@ -187,16 +190,19 @@ class PolicyStream:
             self._refuse_older(snapshot)
             await asyncio.to_thread(self._last_good.write, signed)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it is a NACK, and the old one stays
-            self._holder.problem = f"a policy was refused: {_words(error)}"
-            log.exception("a policy was refused: %s", _words(error))
+            self._note_problem(f"a policy was refused: {_words(error)}", error)
             return _words(error)
         self._holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, self._clock.now_us())
         log.info("policy generation %d is in force", snapshot.generation)
         return ""
 
+    def _note_problem(self, problem: str, error: Exception) -> None:
+        self._holder.problem = problem
+        log.error("%s", problem, exc_info=None if isinstance(error, _EXPECTED) else error)
+
     def _open(self, signed: policy_pb2.SignedPolicySnapshot) -> PolicySnapshot:
         trusted = read_trusted_keys(self._options.trusted_key_file)
-        return open_signed(signed, trusted, self._options.bootstrap_admin_sha256)
+        return open_signed(signed, trusted, bootstrap_admin_sha256=self._options.bootstrap_admin_sha256)
 
     def _refuse_older(self, snapshot: PolicySnapshot) -> None:
         current = self._holder.current

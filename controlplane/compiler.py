@@ -1,0 +1,74 @@
+"""Compiles in another process: a large policy takes seconds of pure Python, and streams must not wait for it."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Protocol
+
+from controlplane.compile import Compiled, compile_documents
+from controlplane.documents import Document
+from memplane.errors import Unavailable
+
+log = logging.getLogger("memplane.controlplane.compiler")
+
+
+class Compiler(Protocol):
+    """Turns documents into a policy, or into what is wrong with them."""
+
+    async def compile(self, documents: Sequence[Document]) -> Compiled:
+        """See `controlplane.compile.compile_documents`. Raises Unavailable when it may work later."""
+        ...
+
+
+class ProcessCompiler:
+    """One worker process, started when first needed and anew when it died. `bootstrap_admin`: there is one."""
+
+    def __init__(self, *, bootstrap_admin: bool):
+        self._bootstrap_admin = bootstrap_admin
+        self._pool: ProcessPoolExecutor | None = None
+
+    async def compile(self, documents: Sequence[Document]) -> Compiled:
+        """Compiles in the worker; calls queue up. Raises Unavailable when the worker died over it."""
+        if self._pool is None:
+            self._pool = _new_pool()
+        pool, loop = self._pool, asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(pool, _compile, list(documents), self._bootstrap_admin)
+        except BrokenProcessPool as error:
+            log.exception("the compiling process died")
+            if self._pool is pool:
+                self._pool = None
+            raise Unavailable("policy compiler") from error
+
+    async def close(self) -> None:
+        """Ends the worker."""
+        if self._pool is not None:
+            await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    # Spawned: a fork would copy gRPC's threads and locks.
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_start_worker)
+
+
+def _compile(documents: list[Document], bootstrap_admin: bool) -> Compiled:
+    return compile_documents(documents, bootstrap_admin=bootstrap_admin)
+
+
+def _start_worker() -> None:
+    # The control plane decides when to stop, also at Ctrl-C, which the terminal sends to both.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,277 @@
+"""Puts policy sets in force: compile, guard, store, sign, swap, push; all or nothing, one at a time.
+
+Rules:
+1. The set in force is the one last accepted, by RPC or from the folder, also after a restart.
+2. The folder acts only when its content differs from what it last held.
+3. A refused set changes nothing. A set equal to the one in force is accepted without a new generation.
+4. What is in force was stored first: a crash in between forgets neither.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from controlplane.compile import Compiled, shrinks
+from controlplane.compiler import Compiler
+from controlplane.convert import diagnostic_messages, revision_message
+from controlplane.diagnose import Diagnostic, Severity
+from controlplane.documents import Document
+from controlplane.files import FolderUnreadable, read_folder
+from controlplane.fleet import Fleet
+from controlplane.revisions import Acceptance, Answer, Revision, RevisionStore
+from controlplane.snapshots import InForce, SnapshotBuilder, Snapshots
+from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
+from memplane.policy.codec import version_of
+from memplane.v1 import policy_admin_service_pb2 as admin_pb2
+
+log = logging.getLogger("memplane.controlplane.reload")
+
+FOLDER_AUTHOR = "folder"
+
+
+class Clock(Protocol):
+    """The time of day, so that tests own it."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970-01-01 UTC."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A reload as asked for. `documents` None: those of the folder. `payload_sha256` tells retries from misuse.
+
+    `from_folder`: the documents given are what the folder holds.
+    """
+
+    documents: Sequence[Document] | None
+    author: str
+    origin: str = "rpc"
+    comment: str = ""
+    etag: str = ""
+    validate_only: bool = False
+    allow_shrink: bool = False
+    request_id: str = ""
+    payload_sha256: str = ""
+    from_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a Reloader works with. `folder` None: there is no policy folder."""
+
+    store: RevisionStore
+    compiler: Compiler
+    builder: SnapshotBuilder
+    snapshots: Snapshots
+    fleet: Fleet
+    clock: Clock
+    folder: Path | None
+
+
+class Reloader:
+    """The one writer of the policy in force. `start` comes first."""
+
+    def __init__(self, parts: Parts):
+        self._parts = parts
+        self._lock = asyncio.Lock()
+        self._running: set[asyncio.Task[admin_pb2.ReloadPolicySetResponse]] = set()
+        self._next_generation = 1
+        self.folder_version = ""
+        """Digest of what the folder last held; empty: it was never looked at."""
+
+    async def start(self) -> None:
+        """Puts the last accepted revision in force again. One that this build refuses stays stored, and is logged."""
+        self.folder_version = await self._parts.store.folder_version()
+        revision = await self._parts.store.latest()
+        if revision is None:
+            self.folder_version = ""
+            return
+        self._next_generation = revision.generation + 1
+        compiled = await self._parts.compiler.compile(revision.documents)
+        if compiled.policy is None:
+            log.error("revision %d does not compile: %s", revision.generation, _first_words(compiled.errors))
+            return
+        self._swap(await asyncio.to_thread(self._parts.builder.build, revision, compiled))
+
+    async def compile(self, documents: Sequence[Document] | None) -> Compiled:
+        """Checks documents (None: the folder's) and changes nothing."""
+        try:
+            found = await self._documents(documents)
+        except FolderUnreadable as error:
+            return _unreadable(error)
+        return await self._parts.compiler.compile(found)
+
+    async def reload(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
+        """Carries a command out; `propagation` is left to the caller.
+
+        A caller that goes away does not stop it half way.
+
+        Raises:
+            StaleEtag, RequestIdReused, PolicyShrinks: Nothing was changed.
+        """
+        task = asyncio.create_task(self._one_at_a_time(command))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def take_folder(self, documents: Sequence[Document]) -> str:
+        """Reloads what the folder holds now; tells why it was refused."""
+        command = Command(documents, author=FOLDER_AUTHOR, origin="folder", from_folder=True)
+        try:
+            response = await self.reload(command)
+            refusal = "" if response.accepted else _told(response)
+        except (InvalidField, PolicyShrinks) as error:
+            refusal = error.message
+        if refusal:
+            log.warning("the policy folder's content is refused: %s", refusal)
+            await self._remember_folder(_version(documents))
+        return refusal
+
+    async def drain(self) -> None:
+        """Waits for what is running."""
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _one_at_a_time(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
+        async with self._lock:
+            earlier = await self._earlier_answer(command)
+            if earlier is not None:
+                return earlier
+            self._check_etag(command)
+            try:
+                documents = await self._documents(command.documents)
+            except FolderUnreadable as error:
+                return self._refused(_unreadable(error))
+            from_folder = command.from_folder or command.documents is None
+            return await self._take(replace(command, documents=documents, from_folder=from_folder))
+
+    async def _take(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
+        assert command.documents is not None
+        current = self._parts.snapshots.current
+        if current is not None and current.revision.version == _version(command.documents):
+            return await self._accept_same(command, current)
+        compiled = await self._parts.compiler.compile(command.documents)
+        if compiled.policy is None:
+            return self._refused(compiled)
+        self._guard(command, compiled)
+        if command.validate_only:
+            return self._refused(compiled)
+        return await self._accept_new(command, compiled)
+
+    async def _accept_same(self, command: Command, current: InForce) -> admin_pb2.ReloadPolicySetResponse:
+        response = _response(current.revision, current.compiled, accepted=not command.validate_only)
+        if not command.validate_only:
+            await self._store(command, None, response, current.revision.version)
+        return response
+
+    async def _accept_new(self, command: Command, compiled: Compiled) -> admin_pb2.ReloadPolicySetResponse:
+        revision = Revision(
+            generation=self._next_generation,
+            version=compiled.version,
+            create_time_us=self._parts.clock.now_us(),
+            author=command.author,
+            comment=command.comment,
+            origin=command.origin,
+            documents=tuple(command.documents or ()),
+        )
+        in_force = await asyncio.to_thread(self._parts.builder.build, revision, compiled)
+        response = _response(revision, compiled, accepted=True)
+        await self._store(command, revision, response, compiled.version)
+        self._swap(in_force)
+        return response
+
+    async def _store(
+        self,
+        command: Command,
+        revision: Revision | None,
+        response: admin_pb2.ReloadPolicySetResponse,
+        version: str,
+    ) -> None:
+        answer = None
+        if command.request_id:
+            now_us = self._parts.clock.now_us()
+            body = response.SerializeToString()
+            answer = Answer(command.author, command.request_id, command.payload_sha256, now_us, body)
+        folder_version = version if command.from_folder else None
+        await self._parts.store.accept(Acceptance(revision, answer, folder_version))
+        if folder_version is not None:
+            self.folder_version = folder_version
+
+    def _swap(self, in_force: InForce) -> None:
+        self._parts.snapshots.current = in_force
+        self._next_generation = in_force.revision.generation + 1
+        self._parts.fleet.publish(in_force.target)
+        log.info("policy generation %d is in force (%s)", in_force.revision.generation, in_force.revision.version)
+
+    async def _remember_folder(self, version: str) -> None:
+        await self._parts.store.accept(Acceptance(folder_version=version))
+        self.folder_version = version
+
+    async def _earlier_answer(self, command: Command) -> admin_pb2.ReloadPolicySetResponse | None:
+        if not command.request_id or command.validate_only:
+            return None
+        found = await self._parts.store.answer(command.author, command.request_id, self._parts.clock.now_us())
+        if found is None:
+            return None
+        if found.payload_sha256 != command.payload_sha256:
+            raise RequestIdReused(command.request_id)
+        return admin_pb2.ReloadPolicySetResponse.FromString(found.answer)
+
+    def _check_etag(self, command: Command) -> None:
+        current = self._parts.snapshots.current
+        etag = current.revision.etag if current is not None else ""
+        if command.etag and command.etag != etag:
+            raise StaleEtag(command.etag, etag)
+
+    async def _documents(self, documents: Sequence[Document] | None) -> Sequence[Document]:
+        if documents is not None:
+            return documents
+        if self._parts.folder is None:
+            raise InvalidField.one("inline", "required: this control plane has no policy folder")
+        return await asyncio.to_thread(read_folder, self._parts.folder)
+
+    def _guard(self, command: Command, compiled: Compiled) -> None:
+        current = self._parts.snapshots.current
+        if command.allow_shrink or current is None:
+            return
+        assert current.compiled.policy is not None
+        assert compiled.policy is not None
+        losses = shrinks(current.compiled.policy, compiled.policy)
+        if losses:
+            raise PolicyShrinks(losses)
+
+    def _refused(self, compiled: Compiled) -> admin_pb2.ReloadPolicySetResponse:
+        current = self._parts.snapshots.current
+        return _response(current.revision if current is not None else None, compiled, accepted=False)
+
+
+def _response(revision: Revision | None, compiled: Compiled, *, accepted: bool) -> admin_pb2.ReloadPolicySetResponse:
+    return admin_pb2.ReloadPolicySetResponse(
+        revision=revision_message(revision) if revision is not None else None,
+        diagnostics=diagnostic_messages(compiled.diagnostics),
+        accepted=accepted,
+        total_diagnostics=len(compiled.diagnostics),
+    )
+
+
+def _version(documents: Sequence[Document]) -> str:
+    return version_of([(document.name, document.content) for document in documents])
+
+
+def _unreadable(error: FolderUnreadable) -> Compiled:
+    diagnostic = Diagnostic(Severity.ERROR, "FOLDER_UNREADABLE", str(error), file=error.file)
+    return Compiled(policy=None, diagnostics=(diagnostic,), version="", positions={})
+
+
+def _first_words(errors: Sequence[Diagnostic]) -> str:
+    return f"{errors[0].file}:{errors[0].line}: {errors[0].message}" if errors else "no diagnostic"
+
+
+def _told(response: admin_pb2.ReloadPolicySetResponse) -> str:
+    if not response.diagnostics:
+        return "refused"
+    first = response.diagnostics[0]
+    return f"{first.file}:{first.line}:{first.column}: {first.code} {first.message}"

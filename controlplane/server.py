@@ -1,0 +1,199 @@
+"""PolicyAdminService: takes requests apart, asks who may, and hands on."""
+
+import hashlib
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf import duration_pb2, message
+
+from controlplane.compile import effective_values
+from controlplane.convert import diagnostic_messages, effective_value_message, revision_message
+from controlplane.documents import Document
+from controlplane.fleet import Fleet, Target
+from controlplane.page_tokens import page_token, position_of
+from controlplane.reload import Command, Reloader
+from controlplane.revisions import RevisionStore
+from controlplane.snapshots import Snapshots
+from memplane.errors import InvalidField, PermissionDenied, PolicyNotLoaded, RevisionNotFound, Unauthenticated
+from memplane.policy.model import is_namespace
+from memplane.rpc.credentials import bearer_key
+from memplane.v1 import policy_admin_service_pb2 as admin_pb2
+from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceServicer
+
+MAX_WAIT_S = 60.0
+MAX_REQUEST_ID_BYTES = 128
+MAX_COMMENT_BYTES = 1024
+MAX_PAGE_SIZE = 1000
+_MAX_GENERATION = 2**63 - 1
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+_M = TypeVar("_M", bound=message.Message)
+
+
+class PolicyAdminServicer(PolicyAdminServiceServicer):
+    """Serves administrators, who show an API key. Every method asks for its permission first."""
+
+    def __init__(self, reloader: Reloader, store: RevisionStore, snapshots: Snapshots, fleet: Fleet):
+        self._reloader = reloader
+        self._store = store
+        self._snapshots = snapshots
+        self._fleet = fleet
+
+    async def ReloadPolicySet(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.ReloadPolicySetRequest, context: _Context
+    ) -> admin_pb2.ReloadPolicySetResponse:
+        """Puts a set in force, and waits for data planes when asked to."""
+        author = self._require(context, "policy.reload")
+        wait_s = _wait_s(request)
+        command = _command(request, author)
+        expected = self._fleet.connected_ids()
+        response = await self._reloader.reload(command)
+        target = Target(response.revision.version_info, response.revision.generation)
+        if response.accepted and wait_s > 0 and expected:
+            response.propagation.CopyFrom(await self._fleet.wait_for_acks(target, expected, wait_s))
+        else:
+            response.propagation.CopyFrom(self._fleet.propagation(target, expected))
+        return response
+
+    async def ValidatePolicySet(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.ValidatePolicySetRequest, context: _Context
+    ) -> admin_pb2.ValidatePolicySetResponse:
+        """Checks a set."""
+        self._require(context, "policy.read")
+        compiled = await self._reloader.compile(_inline(request))
+        return admin_pb2.ValidatePolicySetResponse(
+            valid=compiled.policy is not None,
+            diagnostics=diagnostic_messages(compiled.diagnostics),
+            total_diagnostics=len(compiled.diagnostics),
+            version_info=compiled.version if compiled.policy is not None else "",
+        )
+
+    async def GetPolicySetRevision(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.GetPolicySetRevisionRequest, context: _Context
+    ) -> admin_pb2.GetPolicySetRevisionResponse:
+        """Reads one revision. Raises RevisionNotFound."""
+        self._require(context, "policy.read")
+        if request.generation < 0:
+            raise InvalidField.one("generation", "0 for the one in force, or a generation from 1")
+        current = self._snapshots.current
+        if request.generation == 0:
+            found = current.revision if current is not None else None
+        else:
+            found = await self._store.get(request.generation)
+        if found is None:
+            raise RevisionNotFound(request.generation)
+        return admin_pb2.GetPolicySetRevisionResponse(revision=revision_message(found, documents=True))
+
+    async def ListPolicySetRevisions(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.ListPolicySetRevisionsRequest, context: _Context
+    ) -> admin_pb2.ListPolicySetRevisionsResponse:
+        """One page, newest first."""
+        self._require(context, "policy.read")
+        size = _page_size(request.page_size, 50)
+        position = position_of("ListPolicySetRevisions", request.page_token)
+        found = await self._store.page(int(position) if position is not None else _MAX_GENERATION, size + 1)
+        response = admin_pb2.ListPolicySetRevisionsResponse(revisions=[revision_message(item) for item in found[:size]])
+        if len(found) > size:
+            response.next_page_token = page_token("ListPolicySetRevisions", str(found[size - 1].generation))
+        return response
+
+    async def GetEffectivePolicy(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.GetEffectivePolicyRequest, context: _Context
+    ) -> admin_pb2.GetEffectivePolicyResponse:
+        """Every value that governs a namespace; a grant of `policy.read` on the namespace is enough."""
+        namespace = request.namespace if is_namespace(request.namespace) else None
+        self._require(context, "policy.read", namespace)
+        if namespace is None:
+            raise InvalidField.one("namespace", "required: 1 to 9 dotted labels of 1 to 63 characters [a-z0-9_-]")
+        current = self._snapshots.current
+        if current is None:
+            raise PolicyNotLoaded
+        return admin_pb2.GetEffectivePolicyResponse(
+            values=[effective_value_message(item) for item in effective_values(current.compiled, namespace)],
+            version_info=current.revision.version,
+            generation=current.revision.generation,
+        )
+
+    async def ListDataPlaneStatuses(  # noqa: N802 - named by the contract
+        self, request: admin_pb2.ListDataPlaneStatusesRequest, context: _Context
+    ) -> admin_pb2.ListDataPlaneStatusesResponse:
+        """One page in the order of node ids."""
+        self._require(context, "policy.read")
+        size = _page_size(request.page_size, 100)
+        after = position_of("ListDataPlaneStatuses", request.page_token) or ""
+        found = self._fleet.page(after, size + 1)
+        target = self._snapshots.target
+        response = admin_pb2.ListDataPlaneStatusesResponse(
+            data_planes=found[:size], version_info=target.version, generation=target.generation
+        )
+        if len(found) > size:
+            response.next_page_token = page_token("ListDataPlaneStatuses", found[size - 1].node.node_id)
+        return response
+
+    def _require(self, context: _Context, permission: str, namespace: str | None = None) -> str:
+        """Who calls. Raises Unauthenticated or PermissionDenied."""
+        access = self._snapshots.access
+        principal = access.principal_of(bearer_key(context))
+        if principal is None:
+            raise Unauthenticated
+        if not access.allows(principal, permission, namespace):
+            raise PermissionDenied(permission, namespace)
+        return principal
+
+
+def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
+    _check_bytes("request_id", request.request_id, MAX_REQUEST_ID_BYTES)
+    _check_bytes("comment", request.comment, MAX_COMMENT_BYTES)
+    return Command(
+        documents=_inline(request),
+        author=author,
+        comment=request.comment,
+        etag=request.etag,
+        validate_only=request.validate_only,
+        allow_shrink=request.allow_shrink,
+        request_id=request.request_id,
+        payload_sha256=_payload_sha256(request),
+    )
+
+
+def _inline(request: admin_pb2.ReloadPolicySetRequest | admin_pb2.ValidatePolicySetRequest) -> list[Document] | None:
+    if not request.HasField("inline"):
+        return None
+    if not request.inline.documents:
+        raise InvalidField.one("inline.documents", "at least one; leave `inline` out to take the policy folder")
+    return [Document(document.name, document.content) for document in request.inline.documents]
+
+
+def _payload_sha256(request: admin_pb2.ReloadPolicySetRequest) -> str:
+    payload = _copy(request)
+    payload.ClearField("request_id")
+    payload.ClearField("wait_for_acks")
+    return hashlib.sha256(payload.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _copy(given: _M) -> _M:
+    copied = type(given)()
+    copied.CopyFrom(given)
+    return copied
+
+
+def _wait_s(request: admin_pb2.ReloadPolicySetRequest) -> float:
+    if not request.HasField("wait_for_acks"):
+        return 0.0
+    given: duration_pb2.Duration = request.wait_for_acks
+    seconds = given.seconds + given.nanos / 1e9
+    if not 0.0 <= seconds <= MAX_WAIT_S:
+        raise InvalidField.one("wait_for_acks", f"from 0 to {MAX_WAIT_S:.0f} s")
+    return seconds
+
+
+def _check_bytes(field: str, value: str, most: int) -> None:
+    size = len(value.encode())
+    if size > most:
+        raise InvalidField.one(field, f"{size} bytes; at most {most}")
+
+
+def _page_size(given: int, default: int) -> int:
+    if not 0 <= given <= MAX_PAGE_SIZE:
+        raise InvalidField.one("page_size", f"1 to {MAX_PAGE_SIZE}, or 0 for {default}")
+    return given or default
