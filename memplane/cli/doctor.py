@@ -60,14 +60,14 @@ async def examine(session: Session) -> list[Finding]:
 async def _health(session: Session) -> list[Finding]:
     asked = (
         ("control plane alive", session.control, "", "start it: memplane up, or memplane control"),
-        ("data plane alive", session.target, "", "start it: memplane up, or memplane data"),
+        ("data plane alive", session.data_address, "", "start it: memplane up, or memplane data"),
         (
             "data plane answers reads",
-            session.target,
+            session.data_address,
             WRITE_SERVICE.removesuffix(".Write"),
             "it has no policy or no way to answer; see its log",
         ),
-        ("data plane takes writes", session.target, WRITE_SERVICE, "its record store is down; see its log"),
+        ("data plane takes writes", session.data_address, WRITE_SERVICE, "its record store is down; see its log"),
     )
     findings = []
     for subject, address, service, advice in asked:

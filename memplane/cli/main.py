@@ -6,7 +6,9 @@ import memplane
 from memplane.cli.context import context
 from memplane.cli.control import control
 from memplane.cli.data import data
+from memplane.cli.demo import demo
 from memplane.cli.doctor import doctor
+from memplane.cli.evaluate import evaluate
 from memplane.cli.fleet import fleet
 from memplane.cli.forget import forget
 from memplane.cli.get import get
@@ -20,8 +22,38 @@ from memplane.cli.update import update
 from memplane.cli.write import write
 
 
+COMMANDS = (
+    up,
+    demo,
+    control,
+    data,
+    policy,
+    fleet,
+    doctor,
+    write,
+    search,
+    context,
+    get,
+    list_memories,
+    update,
+    forget,
+    history,
+    evaluate,
+)
+
+
+class InOrder(click.Group):
+    """A group that lists its commands in the order in which one comes to need them."""
+
+    def list_commands(self, _context: click.Context, /) -> list[str]:
+        """Names in the order of `commands`."""
+        return list(self.commands)
+
+
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=InOrder,
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="""\b
 Start here:
   memplane demo                                     see everything once, and stop
@@ -38,25 +70,6 @@ def cli() -> None:
 
     The data plane writes and finds memories; the control plane holds the policy that decides what is kept.
     """
-
-
-for command in (
-    up,
-    control,
-    data,
-    policy,
-    fleet,
-    doctor,
-    write,
-    search,
-    context,
-    get,
-    list_memories,
-    update,
-    forget,
-    history,
-):
-    cli.add_command(command)
 
 
 def main() -> None:

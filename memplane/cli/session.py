@@ -19,9 +19,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass
 class Session:
-    """The options that every command takes. Those given after the command's name win."""
+    """The options that every command takes. Those given after the command's name win.
 
-    target: str = config.DEFAULT_TARGET
+    Attributes:
+        target: `host:port` of the data plane; empty: none was named.
+        control: `host:port` of the control plane.
+        api_key: Who calls; empty: nobody in particular.
+        as_json: True when stdout carries JSON and nothing else.
+    """
+
+    target: str = ""
     control: str = config.DEFAULT_CONTROL
     api_key: str = ""
     as_json: bool = False
@@ -31,9 +38,14 @@ class Session:
         """Where results and notes go."""
         return Output(self.as_json)
 
+    @property
+    def data_address(self) -> str:
+        """`host:port` of the data plane: the one that was named, else the default."""
+        return self.target or config.DEFAULT_TARGET
+
     def memory(self) -> MemPlaneClient:
         """A client of the data plane; to be entered in the running event loop."""
-        return MemPlaneClient(self.target, self.api_key)
+        return MemPlaneClient(self.data_address, self.api_key)
 
     def admin(self) -> AdminClient:
         """A client of the control plane; to be entered in the running event loop."""

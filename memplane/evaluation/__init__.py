@@ -1,0 +1,1 @@
+"""Measures how well searches find what questions ask for, on labelled data."""
