@@ -173,7 +173,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A memory proposed, not yet admitted. Texts are normalised; sizes are checked."""
+    """A memory proposed, not yet admitted. Texts are normalised; sizes are checked.
+
+    `payload_hash` is SHA-256 hex of the request without its request_id: equal for equal requests.
+    """
 
     namespace: str
     content: str
@@ -200,6 +203,7 @@ class Draft:
     valid_from_us: int | None = None
     valid_to_us: int | None = None
     request_id: str = ""
+    payload_hash: str = ""
     validate_only: bool = False
 
 

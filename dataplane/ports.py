@@ -174,6 +174,12 @@ class RecordStore(Protocol):
         """ACTIVE memories by id above `after_id`, for comparing and rebuilding indexes. `position` is 0."""
         ...
 
+    async def save_embedding(
+        self, memory_id: str, version: int, model: str, embedding: Vector, deadline_s: float
+    ) -> None:
+        """Keeps an embedding made after the commit; passed over when that version is not there any more."""
+        ...
+
     async def tombstones(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
         """Those of the ids that were erased."""
         ...

@@ -1,0 +1,64 @@
+"""Reads one memory, an old version of it, or its history."""
+
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.strength import is_cold, strength_at
+from dataplane.model import Memory, MemoryVersion, Scope, State
+from dataplane.pipelines.caller import Caller
+from dataplane.ports import Clock, RecordStore
+from memplane.errors import MemoryNotFound, Unavailable, VersionNotFound
+
+
+def state_now(memory: Memory, caller: Caller, now_us: int) -> tuple[State, float]:
+    """The state as clients see it (ACTIVE turns COLD by its strength), and the strength now."""
+    decay = caller.snapshot.policies.for_namespace(memory.namespace).decay
+    strength = strength_at(memory.strength, memory.strength_time_us, now_us, decay)
+    cold = memory.state is State.ACTIVE and is_cold(memory, now_us, decay)
+    return (State.COLD if cold else memory.state), strength
+
+
+async def find(store: RecordStore, namespace: str, memory_id: str, deadline_s: float) -> Memory:
+    """The memory, unless it is forgotten; MemoryNotFound says the same of one that never was."""
+    try:
+        memory = await store.get(Scope((namespace,)), memory_id, deadline_s)
+    except BackendUnavailable as error:
+        raise Unavailable(error.backend) from error
+    if memory is None or memory.state is State.SOFT_DELETED:
+        raise MemoryNotFound(memory_id, namespace)
+    return memory
+
+
+class GetPipeline:
+    """Reads by id."""
+
+    def __init__(self, store: RecordStore, clock: Clock):
+        self._store = store
+        self._clock = clock
+
+    async def get(
+        self, namespace: str, memory_id: str, version: int, caller: Caller, deadline_s: float
+    ) -> tuple[Memory, State, float]:
+        """The memory with its state and strength now; an old `version` (0: current) as it was recorded."""
+        caller.require("memory.read", namespace)
+        current = await find(self._store, namespace, memory_id, deadline_s)
+        if version in (0, current.version):
+            return current, *state_now(current, caller, self._clock.now_us())
+        try:
+            old = await self._store.get_version(Scope((namespace,)), memory_id, version, deadline_s)
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error
+        if old is None:
+            raise VersionNotFound(memory_id, version)
+        return old.memory, old.memory.state, old.memory.strength
+
+    async def versions(
+        self, namespace: str, memory_id: str, before_version: int, page_size: int, caller: Caller, deadline_s: float
+    ) -> list[MemoryVersion]:
+        """A page of the history, newest first; `before_version` 0: from the newest."""
+        caller.require("memory.read", namespace)
+        await find(self._store, namespace, memory_id, deadline_s)
+        try:
+            return await self._store.list_versions(
+                Scope((namespace,)), memory_id, before_version, page_size, deadline_s
+            )
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error

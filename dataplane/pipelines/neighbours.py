@@ -1,0 +1,72 @@
+"""Finds the stored memories that a new one might repeat: by meaning in the index, and among those not projected yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dataplane.codec import parse_body
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.dedup import Neighbour
+from dataplane.logic.filters import exactly
+from dataplane.model import AllOf, Condition, Kind, Operator, Scope, State, StoredCandidate, Vector
+from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.project import Projectors
+from dataplane.ports import Embedder, RecordStore, VectorIndex
+
+NEAREST = 5
+"""How many of the nearest are compared; repeats are the nearest by far. Unmeasured."""
+
+MAX_PENDING = 500
+"""How many rows not projected yet are compared, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Where to look: one subject's memories of one kind, near a vector, at least this calibrated similarity."""
+
+    scope: Scope
+    subject_id: str
+    kind: Kind
+    embedding: Vector
+    least_similarity: float
+
+
+class Neighbours:
+    """Looks around a vector."""
+
+    def __init__(self, store: RecordStore, vectors: VectorIndex, embedder: Embedder, projectors: Projectors):
+        self._store = store
+        self._vectors = vectors
+        self._embedder = embedder
+        self._projectors = projectors
+
+    async def near(self, around: Around, degraded: DegradedNotes, deadline_s: float) -> list[Neighbour]:
+        """The ACTIVE memories at least that similar, in any order."""
+        position = self._projectors.position
+        ids = await self._indexed(around, degraded, deadline_s)
+        rows = await self._store.fetch(around.scope, ids, self._embedder.model, 0, deadline_s) if ids else []
+        pending = await self._store.pending(around.scope, position, self._embedder.model, 0, MAX_PENDING, deadline_s)
+        unique = {row.memory.memory_id: row for row in (*rows, *pending.candidates)}
+        return [found for row in unique.values() if (found := self._compare(row, around)) is not None]
+
+    async def _indexed(self, around: Around, degraded: DegradedNotes, deadline_s: float) -> list[str]:
+        wanted = AllOf(
+            (exactly("subject_id", around.subject_id), Condition("kind", Operator.EQUALS, (around.kind.name,)))
+        )
+        try:
+            found = await self._vectors.search(around.scope, around.embedding, wanted, NEAREST, deadline_s)
+        except BackendUnavailable as error:
+            degraded.add(error.backend, "BACKEND_UNAVAILABLE", "repeats are recognised by exact content alone")
+            return []
+        calibrate = self._embedder.calibrate
+        return [item.memory_id for item in found if calibrate(item.score) >= around.least_similarity]
+
+    def _compare(self, row: StoredCandidate, around: Around) -> Neighbour | None:
+        memory = row.memory
+        same_kind = memory.subject_id == around.subject_id and memory.kind is around.kind
+        if row.embedding is None or memory.state is not State.ACTIVE or not same_kind:
+            return None
+        similarity = self._embedder.calibrate(float(np.dot(row.embedding, around.embedding)))
+        if similarity < around.least_similarity:
+            return None
+        return Neighbour(memory, parse_body(memory).content, similarity)

@@ -1,0 +1,265 @@
+"""A search: authorise, read the intent, retrieve, drop what may not be shown, rank, cut, record.
+
+Retrievers and fusion select candidates; rank scores them, always with every signal. Rows come from the record store by
+id, which drops what an index still holds but the store does not; rows not projected yet are scored from the store.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dataplane.codec import fields_of, parse_body
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.filters import matches
+from dataplane.logic.intent import read_intent
+from dataplane.logic.overlap import word_overlap
+from dataplane.logic.rank import Ranked, Ranking, RankInput, effective_weights, rank
+from dataplane.logic.strength import is_cold
+from dataplane.model import (
+    DAY_US,
+    EVERYTHING,
+    AccessRecord,
+    Filter,
+    Memory,
+    RetrievalRecord,
+    Scope,
+    State,
+    StoredCandidate,
+)
+from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.retrieve import Gathered, Question, Retrieval
+from dataplane.ports import Clock, Embedder, RecordStore
+from memplane.errors import InvalidField, Unavailable
+from memplane.policy.effective import NamespacePolicies, lineage
+from memplane.policy.model import Weights
+
+CONTEXT_TURNS = 2
+"""How many of the last turns are read together with the query. Unmeasured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A question, checked. `top_k` 0 and `min_confidence` None: the policy's; `at_least_as_fresh` 0: none."""
+
+    namespaces: tuple[str, ...]
+    query: str
+    include_shared: bool = False
+    filter: Filter = EVERYTHING
+    top_k: int = 0
+    min_confidence: float | None = None
+    context_turns: tuple[str, ...] = ()
+    task_type: str = ""
+    reference_time_us: int | None = None
+    as_of_us: int | None = None
+    record_access: bool = True
+    at_least_as_fresh: int = 0
+    include_cold: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswer:
+    """The hits, best first, the weights they were scored with, and what the answer says about itself."""
+
+    hits: tuple[Ranked, ...]
+    weights: Weights
+    policies: NamespacePolicies
+    search_id: str
+    position: int
+    omitted_namespaces: tuple[str, ...]
+    degraded: DegradedNotes
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParts:
+    """What a search needs of the world."""
+
+    store: RecordStore
+    embedder: Embedder
+    retrieval: Retrieval
+    recorder: Recorder
+    clock: Clock
+    new_search_id: Callable[[], str]
+
+
+class SearchPipeline:
+    """Answers questions."""
+
+    def __init__(self, parts: SearchParts):
+        self._parts = parts
+
+    async def search(self, query: SearchQuery, caller: Caller, deadline_s: float) -> SearchAnswer:
+        """The memories that answer.
+
+        Raises PermissionDenied when no namespace is readable, Unavailable when the record store is down.
+        """
+        scope, omitted = _authorise(query, caller)
+        policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
+        degraded = DegradedNotes()
+        try:
+            position = await self._position(query, degraded, deadline_s)
+            question = self._question(query, scope, policies)
+            gathered = await self._gather(question, query, degraded, deadline_s)
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error
+        answer = self._rank(question, query, gathered)
+        ranked, weights, now_us = answer
+        search_id = self._parts.new_search_id()
+        self._record(search_id, query, caller, ranked, policies)
+        return SearchAnswer(
+            hits=tuple(ranked),
+            weights=weights,
+            policies=policies,
+            search_id=search_id,
+            position=position,
+            omitted_namespaces=omitted,
+            degraded=degraded,
+            now_us=now_us,
+        )
+
+    async def _position(self, query: SearchQuery, degraded: DegradedNotes, deadline_s: float) -> int:
+        """The newest committed position; everything up to it is in the answer."""
+        position = await self._parts.store.last_position(deadline_s)
+        if query.at_least_as_fresh > position:
+            raise InvalidField.one(
+                "at_least_as_fresh", "names a write that this record store does not have; was the token made elsewhere?"
+            )
+        return position
+
+    def _question(self, query: SearchQuery, scope: Scope, policies: NamespacePolicies) -> Question:
+        turns = [turn for turn in query.context_turns if turn][-CONTEXT_TURNS:]
+        window_us = policies.retrieve.frequency_window_days * DAY_US
+        return Question(
+            scope=scope,
+            text="\n".join((*turns, query.query)),
+            filter=query.filter,
+            intent=read_intent(query.query, policies.retrieve.recency_words),
+            top_k=query.top_k or policies.retrieve.top_k,
+            policies=policies,
+            access_since_us=self._parts.clock.now_us() - window_us,
+        )
+
+    async def _gather(
+        self, question: Question, query: SearchQuery, degraded: DegradedNotes, deadline_s: float
+    ) -> Gathered:
+        if query.as_of_us is None:
+            return await self._parts.retrieval.now(question, degraded, deadline_s)
+        return await self._parts.retrieval.then(question, query.as_of_us, degraded, deadline_s)
+
+    def _rank(self, question: Question, query: SearchQuery, gathered: Gathered) -> tuple[list[Ranked], Weights, int]:
+        now_us = self._parts.clock.now_us()
+        ranking = Ranking(
+            policy=question.policies.retrieve,
+            decay=question.policies.decay,
+            credibility=question.policies.credibility,
+            now_us=query.reference_time_us if query.reference_time_us is not None else query.as_of_us or now_us,
+            intent=question.intent,
+            task_type=query.task_type,
+        )
+        shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, now_us)]
+        items = self._inputs(shown, gathered, ranking)
+        least = query.min_confidence
+        if least is None:
+            least = question.policies.retrieve.min_confidence
+        ranked = [item for item in rank(items, ranking) if item.confidence >= least]
+        return ranked[: question.top_k], effective_weights(items, ranking), now_us
+
+    def _inputs(self, rows: Sequence[StoredCandidate], gathered: Gathered, ranking: Ranking) -> list[RankInput]:
+        similarities = self._similarities(rows, gathered)
+        words_count = (
+            ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in similarities)
+        )
+        relevance = WordRelevance(gathered, estimate=words_count)
+        return [
+            RankInput(row, similarity, relevance.of(row)) for row, similarity in zip(rows, similarities, strict=True)
+        ]
+
+    def _similarities(self, rows: Sequence[StoredCandidate], gathered: Gathered) -> list[float | None]:
+        if gathered.vector is None:
+            return [None] * len(rows)
+        embedded = [row.embedding for row in rows if row.embedding is not None]
+        cosines = iter((np.stack(embedded) @ gathered.vector).tolist() if embedded else ())
+        calibrate = self._parts.embedder.calibrate
+        return [calibrate(next(cosines)) if row.embedding is not None else None for row in rows]
+
+    def _record(
+        self,
+        search_id: str,
+        query: SearchQuery,
+        caller: Caller,
+        ranked: Sequence[Ranked],
+        policies: NamespacePolicies,
+    ) -> None:
+        now_us, decay = self._parts.clock.now_us(), policies.decay
+        hits = tuple((item.candidate.memory.memory_id, item.score) for item in ranked)
+        retrieval = RetrievalRecord(
+            search_id,
+            query.namespaces[0],
+            caller.principal_id,
+            now_us,
+            caller.snapshot.version,
+            hashlib.sha256(query.query.encode()).hexdigest(),
+            hits,
+        )
+        counts = query.record_access and query.as_of_us is None
+        accesses = [
+            AccessRecord(
+                memory.memory_id, memory.namespace, now_us, decay.hit_increment, decay.max_strength, decay.monthly_decay
+            )
+            for memory in (item.candidate.memory for item in ranked if counts)
+        ]
+        self._parts.recorder.note(retrieval, accesses)
+
+
+def _authorise(query: SearchQuery, caller: Caller) -> tuple[Scope, tuple[str, ...]]:
+    readable, omitted = caller.readable(query.namespaces)
+    wants_shared = query.include_shared or not caller.snapshot.policies.for_namespace(readable[0]).default_isolation
+    if not wants_shared:
+        return Scope(readable), omitted
+    above = dict.fromkeys(name for namespace in readable for name in lineage(namespace) if name not in readable)
+    shared = tuple(name for name in above if caller.may("memory.read", name))
+    unread = tuple(name for name in above if name not in shared) if query.include_shared else ()
+    return Scope(readable, shared), (*omitted, *unread)
+
+
+def _may_show(memory: Memory, question: Question, query: SearchQuery, now_us: int) -> bool:
+    if memory.state is not State.ACTIVE:
+        return False
+    if memory.expire_time_us is not None and memory.expire_time_us <= (query.as_of_us or now_us):
+        return False
+    if not query.include_cold and query.as_of_us is None and is_cold(memory, now_us, question.policies.decay):
+        return False
+    return question.filter == EVERYTHING or matches(question.filter, fields_of(memory))
+
+
+class WordRelevance:
+    """Relevance by words, 0 to 1: the index's score over the best one's.
+
+    A row that the index did not list is estimated by its word overlap (where words count at all): in full when the
+    index does not know this version of it, else at most what the last listed one has.
+    """
+
+    def __init__(self, gathered: Gathered, *, estimate: bool):
+        self._gathered = gathered
+        self._asked = frozenset(gathered.query_tokens)
+        self._estimate = estimate
+        scores = [item.score for item in gathered.text_scores.values()]
+        self._best = max(scores, default=0.0)
+        self._cut = min(scores, default=0.0) / self._best if self._best > 0 else 1.0
+
+    def of(self, row: StoredCandidate) -> float | None:
+        """The relevance of a row; None when it is unknown."""
+        memory = row.memory
+        listed = self._gathered.text_scores.get(memory.memory_id)
+        if listed is not None and listed.version == memory.version and self._best > 0:
+            return listed.score / self._best
+        if not self._estimate or not self._asked:
+            return None
+        overlap = word_overlap(self._asked, parse_body(memory).content)
+        indexed = listed is None and memory.memory_id not in self._gathered.unindexed_ids
+        return overlap * self._cut if indexed else overlap

@@ -1,0 +1,157 @@
+"""An update: the named fields get new values, the memory a new version; the old one stays in history."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dataplane.codec import answer, etag_of, next_version, parse_body
+from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
+from dataplane.logic.normalise import content_hash
+from dataplane.model import Change, Commit, Memory, Scope, State, Vector
+from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.get import find, state_now
+from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.requests import Identified
+from dataplane.pipelines.write import PROJECTION_BUDGET_S
+from dataplane.ports import Clock, Embedder, RecordStore
+from memplane.errors import (
+    DuplicateContentExists,
+    InvalidField,
+    Overloaded,
+    StaleEtag,
+    Unavailable,
+    WrongState,
+)
+from memplane.v1 import memory_pb2, memory_service_pb2
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A change of a memory: `apply` puts the new values into a message of it. `etag` "": whatever is current."""
+
+    memory_id: str
+    etag: str
+    reason: str
+    request: Identified
+    apply: Callable[[memory_pb2.Memory], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateParts:
+    """What an update needs of the world."""
+
+    store: RecordStore
+    embedder: Embedder
+    projectors: Projectors
+    clock: Clock
+
+
+class UpdatePipeline:
+    """Changes memories."""
+
+    def __init__(self, parts: UpdateParts):
+        self._parts = parts
+
+    async def update(
+        self, revision: Revision, caller: Caller, deadline_s: float
+    ) -> tuple[memory_service_pb2.UpdateMemoryResponse, int]:
+        """The answer, without its token, and the position that covers the change."""
+        caller.require("memory.write", revision.request.namespace)
+        try:
+            for _ in range(ATTEMPTS):
+                done = await self._attempt(revision, caller, deadline_s)
+                if done is not None:
+                    await self._parts.projectors.wait_for(done[1], PROJECTION_BUDGET_S)
+                    return done
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error
+        raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
+
+    async def _attempt(
+        self, revision: Revision, caller: Caller, deadline_s: float
+    ) -> tuple[memory_service_pb2.UpdateMemoryResponse, int] | None:
+        """One try; None when somebody else changed the memory in between and no etag forbids trying again."""
+        store, now_us = self._parts.store, self._parts.clock.now_us()
+        known = await revision.request.first_answer(store, caller, now_us, deadline_s)
+        if known is not None:
+            position = await store.last_position(deadline_s)
+            return memory_service_pb2.UpdateMemoryResponse.FromString(known), position
+        old = await find(store, revision.request.namespace, revision.memory_id, deadline_s)
+        _check(old, revision)
+        new = self._revised(old, revision, caller, now_us)
+        degraded = DegradedNotes()
+        embedding = await self._embedding(new, degraded, deadline_s)
+        state, strength = state_now(new, caller, now_us)
+        response = memory_service_pb2.UpdateMemoryResponse(
+            memory=answer(new, state, strength),
+            policy_version=caller.snapshot.version,
+            degraded=degraded.messages(),
+        )
+        commit = self._commit(revision, new, embedding, caller, response)
+        result = (await store.commit([commit], deadline_s))[0]
+        return None if _retries(result.error, revision) else (response, result.position)
+
+    def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
+        message = parse_body(old)
+        revision.apply(message)
+        policies = caller.snapshot.policies.for_namespace(old.namespace)
+        size = len(message.content.encode())
+        if size > policies.write.max_content_bytes:
+            most = policies.write.max_content_bytes
+            raise InvalidField.one("memory.content", f"has {size} bytes; the policy allows {most} (max_content_bytes)")
+        revised = next_version(old, message, now_us)
+        message.content_hash = content_hash(old.namespace, message.content, revised.kind)
+        return replace(revised, content_hash=message.content_hash, body=message.SerializeToString())
+
+    async def _embedding(self, new: Memory, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
+        try:
+            return (await self._parts.embedder.embed_passages([parse_body(new).content], deadline_s))[0]
+        except BackendUnavailable as error:
+            degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
+            return None
+
+    def _commit(
+        self,
+        revision: Revision,
+        new: Memory,
+        embedding: Vector | None,
+        caller: Caller,
+        response: memory_service_pb2.UpdateMemoryResponse,
+    ) -> Commit:
+        return Commit(
+            scope=Scope((new.namespace,)),
+            namespace=new.namespace,
+            now_us=new.update_time_us,
+            principal_id=caller.principal_id,
+            change=Change.UPDATED,
+            reason=revision.reason,
+            memory=new,
+            embedding=embedding,
+            embedding_model=self._parts.embedder.model,
+            expected_version=new.version - 1,
+            request=revision.request.record(caller, response.SerializeToString(), new.update_time_us),
+        )
+
+
+def _check(old: Memory, revision: Revision) -> None:
+    if revision.etag and revision.etag != etag_of(old.version):
+        raise StaleEtag(revision.etag, etag_of(old.version))
+    if old.state is not State.ACTIVE:
+        raise WrongState(old.memory_id, old.state.name)
+
+
+def _retries(error: Exception | None, revision: Revision) -> bool:
+    """False when the commit stood, True when it lost a race it may try again; raises what is final."""
+    if error is None:
+        return False
+    if isinstance(error, DuplicateContent | DuplicateFact):
+        raise DuplicateContentExists(error.memory_id)
+    if isinstance(error, StaleVersion):
+        if revision.etag:
+            raise StaleEtag(revision.etag, etag_of(error.current))
+        return True
+    if isinstance(error, DuplicateRequest):
+        return True
+    raise error

@@ -1,0 +1,279 @@
+"""A write: policy limits, idempotency, condense, embed, score, gate, settle, project.
+
+Several drafts go through together: their texts are embedded in shared batches, the next batch while this one is
+settled; outcomes are decided in order.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dataplane.codec import Admission
+from dataplane.errors import BackendUnavailable, DuplicateRequest
+from dataplane.logic.condense import condense
+from dataplane.logic.gate import gate
+from dataplane.logic.gate_model import GateModel
+from dataplane.logic.normalise import content_hash
+from dataplane.logic.score import score
+from dataplane.model import Action, Change, Commit, DecisionRecord, Draft, Pool, Scope, State, Vector
+from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.settle import Admitted, Settled, Settlement, identified
+from dataplane.pipelines.verdict import Verdict
+from dataplane.ports import Clock, Embedder, RecordStore
+from memplane.errors import InvalidField, MemPlaneError, RequestIdReused, Unavailable
+from memplane.policy.effective import NamespacePolicies
+from memplane.policy.model import SourceName
+from memplane.v1 import memory_service_pb2
+
+BATCH = 32
+"""Drafts embedded together; one batch is settled while the next is embedded. Unmeasured."""
+
+PROJECTION_BUDGET_S = 0.05
+"""How long a write waits to be projected before it is answered; afterwards searches read it from the record store."""
+
+Outcome = Settled | MemPlaneError
+
+
+@dataclass(frozen=True, slots=True)
+class WriteParts:
+    """What a write needs of the world. `gate_model` None: the model channel always abstains."""
+
+    store: RecordStore
+    embedder: Embedder
+    projectors: Projectors
+    settlement: Settlement
+    gate_model: GateModel | None
+    clock: Clock
+    new_id: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A draft within its policy's limits; `content` is what is stored, `original` what was given when condensed."""
+
+    draft: Draft
+    policies: NamespacePolicies
+    content: str
+    original: str
+
+
+_Step = _Prepared | Settled | MemPlaneError
+
+
+class WritePipeline:
+    """Decides and stores drafts."""
+
+    def __init__(self, parts: WriteParts):
+        self._parts = parts
+
+    async def write(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled:
+        """The outcome of one draft; raises what stood in its way."""
+        outcome = (await self.write_batch([draft], caller, deadline_s))[0]
+        if isinstance(outcome, MemPlaneError):
+            raise outcome
+        return outcome
+
+    async def write_batch(
+        self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> list[Outcome]:
+        """The outcome of each draft, index-aligned; an error given instead of a draft is its own outcome."""
+        chunks = [drafts[start : start + BATCH] for start in range(0, len(drafts), BATCH)]
+        outcomes: list[Outcome] = []
+        ahead = asyncio.ensure_future(self._embed_chunk(chunks[0], caller, deadline_s)) if chunks else None
+        try:
+            for index in range(len(chunks)):
+                assert ahead is not None
+                steps, embeddings, degraded = await ahead
+                more = index + 1 < len(chunks)
+                ahead = (
+                    asyncio.ensure_future(self._embed_chunk(chunks[index + 1], caller, deadline_s)) if more else None
+                )
+                outcomes.extend(await self._settle_chunk(steps, embeddings, caller, degraded, deadline_s))
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+        return outcomes
+
+    async def _embed_chunk(
+        self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> tuple[list[_Step], list[Vector | None], DegradedNotes]:
+        degraded = DegradedNotes()
+        steps = [await self._prepare(draft, caller, deadline_s) for draft in drafts]
+        return steps, await self._embed(steps, degraded, deadline_s), degraded
+
+    async def _prepare(self, draft: Draft | MemPlaneError, caller: Caller, deadline_s: float) -> _Step:
+        if isinstance(draft, MemPlaneError):
+            return draft
+        try:
+            caller.require("memory.write", draft.namespace)
+            if draft.pool is Pool.SHARED:
+                caller.require("share.propose", draft.namespace)
+            replayed = await self._replay(draft, caller, deadline_s)
+            return replayed if replayed is not None else self._within_limits(draft, caller)
+        except MemPlaneError as error:
+            return error
+        except BackendUnavailable as error:
+            return Unavailable(error.backend)
+
+    async def _replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
+        """The first answer to this request_id, if there was one."""
+        if draft.validate_only:
+            return None
+        now_us = self._parts.clock.now_us()
+        answer = await identified(draft).first_answer(self._parts.store, caller, now_us, deadline_s)
+        if answer is None:
+            return None
+        position = await self._parts.store.last_position(deadline_s)
+        return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
+
+    def _within_limits(self, draft: Draft, caller: Caller) -> _Prepared:
+        policies = caller.snapshot.policies.for_namespace(draft.namespace)
+        size = len(draft.content.encode())
+        if size > policies.write.max_content_bytes:
+            most = policies.write.max_content_bytes
+            raise InvalidField.one("content", f"has {size} bytes; the policy allows {most} (max_content_bytes)")
+        if policies.subject_required and not draft.subject_id:
+            raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
+        content = self._condensed(draft.content, policies)
+        return _Prepared(draft, policies, content, draft.content if content != draft.content else "")
+
+    def _condensed(self, content: str, policies: NamespacePolicies) -> str:
+        most, count = policies.write.max_length, self._parts.embedder.count_tokens
+        # A token is at least one character, so a short text need not be counted.
+        if len(content) <= most or count(content) <= most:
+            return content
+        return condense(content, most, count)
+
+    async def _embed(self, steps: Sequence[_Step], degraded: DegradedNotes, deadline_s: float) -> list[Vector | None]:
+        wanted = {
+            index: step.content
+            for index, step in enumerate(steps)
+            if isinstance(step, _Prepared) and (step.draft.embedding is None or step.original)
+        }
+        made: dict[int, Vector] = {}
+        if wanted:
+            try:
+                vectors = await self._parts.embedder.embed_passages(list(wanted.values()), deadline_s)
+                made = dict(zip(wanted, vectors, strict=True))
+            except BackendUnavailable as error:
+                degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
+        return [
+            made.get(index, step.draft.embedding) if isinstance(step, _Prepared) else None
+            for index, step in enumerate(steps)
+        ]
+
+    async def _settle_chunk(
+        self,
+        steps: Sequence[_Step],
+        embeddings: Sequence[Vector | None],
+        caller: Caller,
+        degraded: DegradedNotes,
+        deadline_s: float,
+    ) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for step, embedding in zip(steps, embeddings, strict=True):
+            if isinstance(step, _Prepared):
+                outcomes.append(await self._decide(step, embedding, caller, degraded, deadline_s))
+            else:
+                outcomes.append(step)
+        position = max((item.position for item in outcomes if isinstance(item, Settled)), default=0)
+        if position:
+            await self._parts.projectors.wait_for(position, PROJECTION_BUDGET_S)
+        return outcomes
+
+    async def _decide(
+        self,
+        prepared: _Prepared,
+        embedding: Vector | None,
+        caller: Caller,
+        degraded: DegradedNotes,
+        deadline_s: float,
+    ) -> Outcome:
+        try:
+            verdict = self._verdict(prepared, embedding)
+            if verdict.gate.layer is None:
+                return await self._refuse(prepared, verdict, caller, deadline_s)
+            admitted = self._admit(prepared, embedding, verdict, caller)
+            return await self._parts.settlement.settle(admitted, degraded, deadline_s)
+        except DuplicateRequest:
+            return await self._second_answer(prepared.draft, caller, deadline_s)
+        except MemPlaneError as error:
+            return error
+        except BackendUnavailable as error:
+            return Unavailable(error.backend)
+
+    async def _second_answer(self, draft: Draft, caller: Caller, deadline_s: float) -> Outcome:
+        """Another call with this request_id was stored first: its answer, or that the payload differs."""
+        try:
+            replayed = await self._replay(draft, caller, deadline_s)
+        except MemPlaneError as error:
+            return error
+        except BackendUnavailable as error:
+            return Unavailable(error.backend)
+        return replayed if replayed is not None else RequestIdReused(draft.request_id)
+
+    def _verdict(self, prepared: _Prepared, embedding: Vector | None) -> Verdict:
+        model = self._parts.gate_model
+        opinion = model.score(embedding, prepared.content) if model is not None and embedding is not None else None
+        scored = score(prepared.content, opinion, prepared.policies.rules, prepared.policies.write)
+        decision = gate(prepared.draft, scored, prepared.policies.write)
+        verdict = Verdict(decision.action, State.ACTIVE, decision, scored)
+        waits = prepared.draft.pool is Pool.SHARED and prepared.policies.shared_pool_approval
+        if decision.layer is None or not waits:
+            return verdict
+        held = Verdict(decision.action, State.PENDING_REVIEW, decision, scored)
+        return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
+
+    def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
+        draft, layer = prepared.draft, verdict.gate.layer
+        assert layer is not None
+        admission = Admission(
+            memory_id=self._parts.new_id(),
+            content=prepared.content,
+            content_hash=content_hash(draft.namespace, prepared.content, draft.kind),
+            layer=layer,
+            confidence=_confidence(draft, prepared.policies),
+            principal_id=caller.principal_id,
+            policy_version=caller.snapshot.version,
+            now_us=self._parts.clock.now_us(),
+            original_content=prepared.original,
+        )
+        return Admitted(
+            draft=draft,
+            policies=prepared.policies,
+            admission=admission,
+            embedding=embedding,
+            embedding_model=self._parts.embedder.model,
+            verdict=verdict,
+            caller=caller,
+        )
+
+    async def _refuse(self, prepared: _Prepared, verdict: Verdict, caller: Caller, deadline_s: float) -> Settled:
+        draft, now_us = prepared.draft, self._parts.clock.now_us()
+        message = verdict.message()
+        response = memory_service_pb2.WriteMemoryResponse(decision=message, policy_version=caller.snapshot.version)
+        if draft.validate_only:
+            return Settled(response, 0)
+        logged = DecisionRecord(verdict.action, verdict.score, caller.snapshot.version, message.SerializeToString())
+        commit = Commit(
+            scope=Scope((draft.namespace,)),
+            namespace=draft.namespace,
+            now_us=now_us,
+            principal_id=caller.principal_id,
+            change=Change.CREATED,
+            decision=logged,
+            request=identified(draft).record(caller, response.SerializeToString(), now_us),
+        )
+        result = (await self._parts.store.commit([commit], deadline_s))[0]
+        if result.error is not None:
+            raise result.error
+        return Settled(response, 0)
+
+
+def _confidence(draft: Draft, policies: NamespacePolicies) -> float:
+    if draft.confidence is not None:
+        return draft.confidence
+    name: SourceName = draft.source.type.name  # type: ignore[assignment]  # SourceType and SourceName have equal names
+    return float(getattr(policies.credibility, name))

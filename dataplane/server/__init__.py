@@ -1,0 +1,1 @@
+"""The gRPC face of the data plane: takes requests apart, calls pipelines, puts answers together."""

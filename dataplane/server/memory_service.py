@@ -1,0 +1,258 @@
+"""MemoryService over gRPC."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from dataplane.codec import answer, version_answer
+from dataplane.logic.explain import explain
+from dataplane.logic.rank import Ranked
+from dataplane.model import Draft
+from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.context import ContextPipeline
+from dataplane.pipelines.forget import ForgetPipeline
+from dataplane.pipelines.get import GetPipeline, state_now
+from dataplane.pipelines.list import ListPipeline
+from dataplane.pipelines.search import SearchAnswer, SearchPipeline
+from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.update import UpdatePipeline
+from dataplane.pipelines.write import WritePipeline
+from dataplane.ports import Clock
+from dataplane.server.checks import Notes
+from dataplane.server.queries import read_listing, read_page_size, read_search
+from dataplane.server.requests import read_draft
+from dataplane.server.revisions import read_forgetting, read_revision
+from dataplane.server.tokens import consistency_token, page_token, read_page_token
+from memplane.errors import InvalidField, MemPlaneError, PolicyNotLoaded, Unauthenticated
+from memplane.policy.snapshot import PolicySnapshot
+from memplane.rpc.credentials import bearer_key
+from memplane.rpc.errors import status_of
+from memplane.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
+
+MAX_BATCH = 1_000
+MAX_TOKEN_BUDGET = 100_000
+LONGEST_CALL_S = 600.0
+"""The deadline of a call that names none."""
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipelines:
+    """One for each verb."""
+
+    write: WritePipeline
+    search: SearchPipeline
+    context: ContextPipeline
+    get: GetPipeline
+    list: ListPipeline
+    update: UpdatePipeline
+    forget: ForgetPipeline
+
+
+class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
+    """Takes requests apart, calls the verb's pipeline, puts the answer together.
+
+    `policy` gives the snapshot in force; it is read once a call. `dimension` is the embedder's.
+    """
+
+    def __init__(self, pipelines: Pipelines, policy: Callable[[], PolicySnapshot | None], clock: Clock, dimension: int):
+        self._pipelines = pipelines
+        self._policy = policy
+        self._clock = clock
+        self._dimension = dimension
+
+    def _caller(self, context: Context) -> Caller:
+        """Who calls under which policy; nothing is allowed before there is one."""
+        snapshot = self._policy()
+        if snapshot is None:
+            raise PolicyNotLoaded
+        principal_id = snapshot.access.principal_of(bearer_key(context))
+        if principal_id is None:
+            raise Unauthenticated
+        return Caller(principal_id, snapshot)
+
+    async def WriteMemory(  # noqa: N802 - the contract's name
+        self, request: memory_service_pb2.WriteMemoryRequest, context: Context
+    ) -> memory_service_pb2.WriteMemoryResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        draft = read_draft(request, self._clock.now_us(), self._dimension)
+        settled = await self._pipelines.write.write(draft, caller, _deadline(context))
+        return _with_token(settled)
+
+    async def BatchWriteMemories(  # noqa: N802
+        self, request: memory_service_pb2.BatchWriteMemoriesRequest, context: Context
+    ) -> memory_service_pb2.BatchWriteMemoriesResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        if not 1 <= len(request.requests) <= MAX_BATCH:
+            raise InvalidField.one("requests", f"has {len(request.requests)} items; it must have 1 to {MAX_BATCH}")
+        drafts = [self._draft_or_error(item) for item in request.requests]
+        outcomes = await self._pipelines.write.write_batch(drafts, caller, _deadline(context))
+        response = memory_service_pb2.BatchWriteMemoriesResponse(policy_version=caller.snapshot.version)
+        position, degraded = 0, dict[str, memory_pb2.Degraded]()
+        for outcome in outcomes:
+            if isinstance(outcome, MemPlaneError):
+                response.results.add().error.CopyFrom(status_of(outcome))
+                continue
+            position = max(position, outcome.position)
+            degraded.update((note.backend, note) for note in outcome.response.degraded)
+            response.results.add().response.CopyFrom(_with_token(outcome))
+        response.consistency_token = consistency_token(position) if position else ""
+        response.degraded.extend(degraded.values())
+        return response
+
+    def _draft_or_error(self, request: memory_service_pb2.WriteMemoryRequest) -> Draft | MemPlaneError:
+        try:
+            return read_draft(request, self._clock.now_us(), self._dimension)
+        except MemPlaneError as error:
+            return error
+
+    async def SearchMemories(  # noqa: N802
+        self, request: memory_service_pb2.SearchMemoriesRequest, context: Context
+    ) -> memory_service_pb2.SearchMemoriesResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        found = await self._pipelines.search.search(read_search(request), caller, _deadline(context))
+        response = memory_service_pb2.SearchMemoriesResponse(
+            search_id=found.search_id,
+            policy_version=caller.snapshot.version,
+            consistency_token=consistency_token(found.position),
+            omitted_namespaces=found.omitted_namespaces,
+            degraded=found.degraded.messages(),
+        )
+        for number, hit in enumerate(found.hits, start=1):
+            _put_hit(response.hits.add(), number, hit, found, caller)
+            if request.explain:
+                response.hits[-1].explanation = explain(
+                    hit, found.weights, found.policies.retrieve.frequency_window_days
+                )
+        return response
+
+    async def GetContext(  # noqa: N802
+        self, request: memory_service_pb2.GetContextRequest, context: Context
+    ) -> memory_service_pb2.GetContextResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        notes = Notes()
+        if request.token_budget != 0:
+            notes.integer("token_budget", request.token_budget, 16, MAX_TOKEN_BUDGET)
+        notes.close()
+        query = read_search(request.search, prefix="search.")
+        made = await self._pipelines.context.context(query, request.token_budget, caller, _deadline(context))
+        return memory_service_pb2.GetContextResponse(
+            context=made.block.text,
+            memory_ids=made.block.memory_ids,
+            omitted=made.block.omitted,
+            search_id=made.search.search_id,
+            degraded=made.search.degraded.messages(),
+            policy_version=caller.snapshot.version,
+            token_count=made.block.token_count,
+            omitted_namespaces=made.search.omitted_namespaces,
+        )
+
+    async def GetMemory(  # noqa: N802
+        self, request: memory_service_pb2.GetMemoryRequest, context: Context
+    ) -> memory_service_pb2.GetMemoryResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        notes = Notes()
+        notes.namespace("namespace", request.namespace)
+        memory_id = _id(notes, request.id)
+        notes.integer("version", request.version, 0, 2**62)
+        notes.close()
+        memory, state, strength = await self._pipelines.get.get(
+            request.namespace, memory_id, request.version, caller, _deadline(context)
+        )
+        return memory_service_pb2.GetMemoryResponse(
+            memory=answer(memory, state, strength), policy_version=caller.snapshot.version
+        )
+
+    async def ListMemories(  # noqa: N802
+        self, request: memory_service_pb2.ListMemoriesRequest, context: Context
+    ) -> memory_service_pb2.ListMemoriesResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        page = await self._pipelines.list.list(read_listing(request), caller, _deadline(context))
+        return memory_service_pb2.ListMemoriesResponse(
+            memories=[answer(*row) for row in page.rows],
+            next_page_token=page_token(request, page.after) if page.after else "",
+            policy_version=caller.snapshot.version,
+        )
+
+    async def UpdateMemory(  # noqa: N802
+        self, request: memory_service_pb2.UpdateMemoryRequest, context: Context
+    ) -> memory_service_pb2.UpdateMemoryResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        response, position = await self._pipelines.update.update(read_revision(request), caller, _deadline(context))
+        response.consistency_token = consistency_token(position)
+        return response
+
+    async def ForgetMemory(  # noqa: N802
+        self, request: memory_service_pb2.ForgetMemoryRequest, context: Context
+    ) -> memory_service_pb2.ForgetMemoryResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        response, position = await self._pipelines.forget.forget(read_forgetting(request), caller, _deadline(context))
+        response.consistency_token = consistency_token(position)
+        return response
+
+    async def ListMemoryVersions(  # noqa: N802
+        self, request: memory_service_pb2.ListMemoryVersionsRequest, context: Context
+    ) -> memory_service_pb2.ListMemoryVersionsResponse:
+        """See the contract."""
+        caller = self._caller(context)
+        notes = Notes()
+        notes.namespace("namespace", request.namespace)
+        memory_id = _id(notes, request.id)
+        page_size = read_page_size(notes, request.page_size)
+        notes.close()
+        after = read_page_token(request)
+        versions = await self._pipelines.get.versions(
+            request.namespace, memory_id, after[0] if after else 0, page_size + 1, caller, _deadline(context)
+        )
+        more = len(versions) > page_size
+        shown = versions[:page_size]
+        return memory_service_pb2.ListMemoryVersionsResponse(
+            versions=[version_answer(version) for version in shown],
+            next_page_token=page_token(request, (shown[-1].memory.version, "")) if more else "",
+            policy_version=caller.snapshot.version,
+        )
+
+
+def _deadline(context: Context) -> float:
+    remaining_s = context.time_remaining()
+    allowed_s = LONGEST_CALL_S if remaining_s is None else min(remaining_s, LONGEST_CALL_S)
+    return asyncio.get_running_loop().time() + allowed_s
+
+
+def _id(notes: Notes, memory_id: str) -> str:
+    if not memory_id:
+        notes.add("id", "is required")
+    return notes.label("id", memory_id)
+
+
+def _with_token(settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
+    if settled.position:
+        settled.response.consistency_token = consistency_token(settled.position)
+    return settled.response
+
+
+def _put_hit(target: memory_pb2.Hit, number: int, hit: Ranked, found: SearchAnswer, caller: Caller) -> None:
+    memory, signals = hit.candidate.memory, hit.signals
+    target.score = hit.score
+    target.rank = number
+    target.confidence = hit.confidence
+    target.signals.vector = signals.vector
+    target.signals.text = signals.text
+    target.signals.freshness = signals.freshness
+    target.signals.frequency = signals.frequency
+    target.signals.credibility = signals.credibility
+    target.signals.task_alignment = signals.task_alignment
+    target.signals.strength = signals.strength
+    target.memory.CopyFrom(answer(memory, *state_now(memory, caller, found.now_us)))

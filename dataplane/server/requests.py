@@ -1,0 +1,135 @@
+"""Takes write, update and forget requests apart: what comes out is clean and whole, or InvalidField says why not."""
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+from google.protobuf.message import Message
+
+from dataplane.codec import plain
+from dataplane.logic.normalise import normalise_content
+from dataplane.model import Draft, Kind, Layer, Pool, Source, SourceType, Vector
+from dataplane.server.checks import MAX_AHEAD_US, OWNER_KEYS, Notes
+from memplane.errors import NotOffered
+from memplane.v1 import memory_pb2, memory_service_pb2
+
+MAX_CONTENT_BYTES = 1_000_000
+"""Above every policy's `max_content_bytes`; refused before any work is done on it."""
+
+_LAYERS = tuple(layer.name for layer in Layer)
+KINDS = tuple(kind.name for kind in Kind)
+_SOURCES = tuple(source.name for source in SourceType)
+_POOLS = tuple(pool.name for pool in Pool)
+_MAX_TTL_S = 315_576_000_000
+
+
+def payload_hash(request: Message, *, without: str = "request_id") -> str:
+    """SHA-256 hex of a request's content: equal for requests that differ in `without` alone."""
+    copy = type(request).FromString(request.SerializeToString(deterministic=True))
+    copy.ClearField(without)
+    return hashlib.sha256(copy.SerializeToString(deterministic=True)).hexdigest()
+
+
+def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dimension: int) -> Draft:
+    """The draft of a write request."""
+    notes = Notes()
+    if request.delivery == memory_service_pb2.DELIVERY_QUEUED:
+        raise NotOffered("delivery QUEUED: no durable queue is configured; use SYNC")
+    notes.enum("delivery", request.delivery, ("SYNC", "QUEUED"))
+    if request.template:
+        notes.add("template", "the policy has no templates; leave it empty")
+    draft = _draft(notes, request, now_us, dimension)
+    notes.close()
+    return draft
+
+
+def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us: int, dimension: int) -> Draft:
+    notes.struct("metadata", request.metadata, OWNER_KEYS)
+    notes.struct("structured", request.structured)
+    event_time_us = _event_time(notes, request, now_us)
+    hint = notes.enum("layer_hint", request.layer_hint, _LAYERS)
+    return Draft(
+        namespace=notes.namespace("namespace", request.namespace),
+        content=read_content(notes, request.content),
+        kind=Kind(notes.enum("kind", request.kind, KINDS) or Kind.FACT),
+        layer_hint=Layer(hint) if hint else None,
+        subject_id=notes.label("subject_id", request.subject_id),
+        session_id=notes.label("session_id", request.session_id),
+        agent_id=notes.label("agent_id", request.agent_id),
+        source=read_source(notes, request.source),
+        source_id=notes.label("source_id", request.source_id),
+        event_time_us=event_time_us,
+        speaker=notes.label("speaker", request.speaker),
+        sequence=notes.integer("sequence", request.sequence, 0, 2**62),
+        fact_key=notes.label("fact_key", request.fact_key, 512),
+        entity_type=notes.label("entity_type", request.entity_type),
+        category=notes.label("category", request.category),
+        confidence=notes.unit("confidence", request.confidence) if request.HasField("confidence") else None,
+        embedding=_embedding(notes, request, dimension),
+        ttl_us=_ttl(notes, request),
+        tags=notes.labels("tags", request.tags, 64),
+        metadata=plain(request.metadata),
+        structured=plain(request.structured),
+        pool=Pool(notes.enum("pool", request.pool, _POOLS) or Pool.PRIVATE),
+        valid_from_us=_time(notes, request, "valid_from"),
+        valid_to_us=_time(notes, request, "valid_to"),
+        request_id=notes.label("request_id", request.request_id, 128),
+        payload_hash=payload_hash(request) if request.request_id else "",
+        validate_only=request.validate_only,
+    )
+
+
+def read_content(notes: Notes, content: str) -> str:
+    """Normalised content that holds something visible."""
+    size = len(content.encode())
+    if size > MAX_CONTENT_BYTES:
+        notes.add("content", f"has {size} bytes; at most {MAX_CONTENT_BYTES} are ever allowed, the policy allows fewer")
+        return ""
+    clean = normalise_content(content)
+    if not clean:
+        notes.add("content", "has no visible text; give what is to be remembered")
+    return clean
+
+
+def read_source(notes: Notes, source: memory_pb2.Source) -> Source:
+    """Who stated it; AGENT when nothing is said."""
+    return Source(
+        type=SourceType(notes.enum("source.type", source.type, _SOURCES) or SourceType.AGENT),
+        ref=notes.label("source.ref", source.ref, 1024),
+        operator_id=notes.label("source.operator_id", source.operator_id),
+    )
+
+
+def _event_time(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us: int) -> int | None:
+    event_time_us = _time(notes, request, "event_time")
+    if event_time_us is not None and event_time_us > now_us + MAX_AHEAD_US:
+        notes.add("event_time", "lies more than 24 hours ahead of the server's clock; set when it happened or was said")
+    return event_time_us
+
+
+def _time(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, field: str) -> int | None:
+    present: Callable[[str], bool] = request.HasField  # type: ignore[assignment]  # a field's name as a variable
+    return notes.time_us(field, getattr(request, field)) if present(field) else None
+
+
+def _ttl(notes: Notes, request: memory_service_pb2.WriteMemoryRequest) -> int | None:
+    if not request.HasField("ttl"):
+        return None
+    if not 0 < request.ttl.seconds + request.ttl.nanos / 1e9 <= _MAX_TTL_S:
+        notes.add("ttl", "must be above 0 and at most 10,000 years")
+        return None
+    return request.ttl.seconds * 1_000_000 + request.ttl.nanos // 1000
+
+
+def _embedding(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, dimension: int) -> Vector | None:
+    if not request.embedding:
+        return None
+    vector = np.array(request.embedding, dtype=np.float32)
+    if vector.shape != (dimension,):
+        notes.add("embedding", f"has {len(vector)} numbers; the configured model has {dimension}")
+        return None
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length < 1e-6:
+        notes.add("embedding", "is zero or not finite")
+        return None
+    return vector / np.float32(length)
