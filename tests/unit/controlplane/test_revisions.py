@@ -1,0 +1,94 @@
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from controlplane.documents import Document
+from controlplane.revisions import REQUEST_KEPT_US, Acceptance, Answer, Revision, RevisionStore, UnknownSchema
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[RevisionStore]:
+    opened = await RevisionStore.open(tmp_path / "revisions.sqlite3")
+    yield opened
+    await opened.close()
+
+
+def revision(generation: int) -> Revision:
+    documents = (Document("a.yaml", b"a: \xff"), Document("b.yaml", b""))
+    return Revision(generation, f"sha256:{generation}", generation * 10, "ann", "why", "rpc", documents)
+
+
+async def test_a_new_store_is_empty(store: RevisionStore) -> None:
+    assert await store.latest() is None
+    assert await store.folder_version() == ""
+    assert await store.answer("ann", "r", 0) is None
+
+
+async def test_a_revision_comes_back_whole(store: RevisionStore) -> None:
+    await store.accept(Acceptance(revision(1)))
+    assert await store.get(1) == revision(1)
+    assert await store.get(2) is None
+
+
+async def test_the_newest_generation_is_the_latest(store: RevisionStore) -> None:
+    for generation in (1, 2, 3):
+        await store.accept(Acceptance(revision(generation)))
+    assert await store.latest() == revision(3)
+
+
+async def test_pages_are_newest_first_and_without_documents(store: RevisionStore) -> None:
+    for generation in (1, 2, 3):
+        await store.accept(Acceptance(revision(generation)))
+    page = await store.page(3, 5)
+    assert [item.generation for item in page] == [2, 1]
+    assert page[0].documents == ()
+
+
+async def test_a_generation_is_never_used_twice_and_its_refusal_leaves_no_trace(store: RevisionStore) -> None:
+    await store.accept(Acceptance(revision(1)))
+    with pytest.raises(sqlite3.IntegrityError):
+        await store.accept(Acceptance(revision(1), Answer("ann", "r", "p", 1, b"x"), "sha256:folder"))
+    assert await store.answer("ann", "r", 1) is None
+    assert await store.folder_version() == ""
+
+
+async def test_answers_belong_to_their_author_and_are_kept_a_day(store: RevisionStore) -> None:
+    answer = Answer("ann", "r", "payload", 1_000, b"body")
+    await store.accept(Acceptance(answer=answer))
+    assert await store.answer("ann", "r", 1_000) == answer
+    assert await store.answer("bob", "r", 1_000) is None
+    assert await store.answer("ann", "r", 1_000 + REQUEST_KEPT_US) is None
+
+
+async def test_everything_survives_closing(tmp_path: Path) -> None:
+    path = tmp_path / "revisions.sqlite3"
+    first = await RevisionStore.open(path)
+    await first.accept(Acceptance(revision(1), folder_version="sha256:folder"))
+    await first.close()
+    second = await RevisionStore.open(path)
+    assert await second.latest() == revision(1)
+    assert await second.folder_version() == "sha256:folder"
+    await second.close()
+
+
+async def test_a_file_of_another_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "revisions.sqlite3"
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(UnknownSchema, match="schema 99"):
+        await RevisionStore.open(path)
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "revisions.sqlite3"
+    path.write_bytes(b"not a database, by far" * 100)
+    with pytest.raises(sqlite3.DatabaseError):
+        await RevisionStore.open(path)
+
+
+def test_an_etag_changes_with_every_acceptance_of_the_same_content() -> None:
+    first, again = Revision(1, "sha256:a", 0, "", "", "rpc"), Revision(2, "sha256:a", 0, "", "", "rpc")
+    assert first.etag != again.etag
