@@ -5,13 +5,12 @@ its logs. Whatever is raised on the way undoes all of it.
 """
 
 import sqlite3
-from dataclasses import replace
 from typing import Final
 
+from dataplane.adapters.record_rules import FieldsOf, spoken_of, superseded
 from dataplane.adapters.sqlite.clauses import fill, in_scope
 from dataplane.adapters.sqlite.rows import (
     COLUMNS,
-    FieldsOf,
     columns,
     fields_to_json,
     memory_from,
@@ -66,7 +65,7 @@ def _commit_or_refuse(connection: sqlite3.Connection, commit: Commit, fields_of:
 
 def _store(connection: sqlite3.Connection, commit: Commit, fields_of: FieldsOf) -> int:
     if commit.request:
-        save_request(connection, commit.request, commit.namespace, commit.now_us, _spoken_of(commit))
+        save_request(connection, commit.request, commit.namespace, commit.now_us, spoken_of(commit))
     for supersession in commit.supersedes:
         _supersede(connection, commit, supersession, fields_of)
     if commit.memory:
@@ -75,17 +74,8 @@ def _store(connection: sqlite3.Connection, commit: Commit, fields_of: FieldsOf) 
     return last_position(connection)
 
 
-def _spoken_of(commit: Commit) -> set[str]:
-    """The memories that the answer to this commit may name."""
-    ids = {commit.memory.memory_id} if commit.memory else set()
-    ids.update(supersession.memory_id for supersession in commit.supersedes)
-    for conflict in commit.conflicts:
-        ids.update((conflict.winner_id, conflict.loser_id))
-    return ids
-
-
 def save_request(
-    connection: sqlite3.Connection, request: RequestRecord, namespace: str, now_us: int, memory_ids: set[str]
+    connection: sqlite3.Connection, request: RequestRecord, namespace: str, now_us: int, memory_ids: frozenset[str]
 ) -> None:
     """Keeps the first answer to a request, and lets expired ones go. Raises DuplicateRequest."""
     connection.execute("DELETE FROM requests WHERE expire_time_us <= ?", (now_us,))
@@ -115,17 +105,10 @@ def _supersede(connection: sqlite3.Connection, commit: Commit, supersession: Sup
     current = find_in_scope(connection, commit.scope, memory_id)
     if current is None or current.version != expected or current.state is not State.ACTIVE:
         raise StaleVersion(memory_id, expected, current.version if current else 0)
-    superseded = replace(
-        current,
-        state=State.SUPERSEDED,
-        version=current.version + 1,
-        update_time_us=commit.now_us,
-        valid_to_us=supersession.valid_to_us,
-        superseded_by_id=commit.memory.memory_id if commit.memory else "",
-    )
-    _update(connection, superseded, fields_of)
-    _add_version(connection, superseded, commit, Change.SUPERSEDED)
-    add_to_outbox(connection, superseded.memory_id, superseded.namespace)
+    loser = superseded(current, supersession, commit)
+    _update(connection, loser, fields_of)
+    _add_version(connection, loser, commit, Change.SUPERSEDED)
+    add_to_outbox(connection, loser.memory_id, loser.namespace)
 
 
 def _store_memory(connection: sqlite3.Connection, commit: Commit, memory: Memory, fields_of: FieldsOf) -> None:

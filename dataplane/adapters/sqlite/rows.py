@@ -12,9 +12,6 @@ import numpy as np
 
 from dataplane.model import Change, FieldValue, Kind, Layer, Memory, MemoryVersion, Pool, SourceType, State, Vector
 
-FieldsOf = Callable[[Memory], Mapping[str, FieldValue]]
-"""What a memory shows to filters."""
-
 COLUMNS = tuple(field.name for field in fields(Memory))
 """The columns bear the names of Memory's fields, in their order."""
 

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from dataplane.adapters import record_rules
+from dataplane.adapters.record_rules import FieldsOf
 from dataplane.adapters.sqlite import commits as commit_statements
 from dataplane.adapters.sqlite import reads, upkeep
 from dataplane.adapters.sqlite.connection import SqliteOptions, lock, open_writer, translated
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.adapters.sqlite.readers import Readers
-from dataplane.adapters.sqlite.rows import FieldsOf
 from dataplane.adapters.sqlite.writer import Writer
 from dataplane.model import (
     AccessRecord,
@@ -29,6 +30,7 @@ from dataplane.model import (
     RetrievalRecord,
     Scope,
     StoredCandidate,
+    Vector,
 )
 from dataplane.ports import CommitResult, ListQuery, Pending
 
@@ -68,13 +70,20 @@ class SqliteRecordStore:
         if not commits:
             return []
         for commit in commits:
-            _check(commit)
+            record_rules.check(commit)
         work = partial(commit_statements.commit, commits=list(commits), fields_of=self._fields_of)
         return await self._writer.run(work, deadline_s, weight=len(commits))
 
     async def erase(self, erasure: Erasure, deadline_s: float) -> int:
         """See the port. The content is gone from the file, too, when this returns, unless a long read holds the log."""
         return await self._writer.run(partial(upkeep.erase, erasure=erasure), deadline_s, wipes=True)
+
+    async def save_embedding(
+        self, memory_id: str, version: int, model: str, embedding: Vector, deadline_s: float
+    ) -> None:
+        """See the port."""
+        work = partial(upkeep.save_embedding, key=(memory_id, version, model), embedding=embedding)
+        await self._writer.run(work, deadline_s)
 
     async def trim_outbox(self, up_to_position: int, deadline_s: float) -> None:
         """See the port."""
@@ -207,14 +216,3 @@ def _open(path: Path, options: SqliteOptions, loop: asyncio.AbstractEventLoop) -
             os.close(descriptor)
             raise
     return descriptor, Writer(connection, options, loop), readers
-
-
-def _check(commit: Commit) -> None:
-    """Refuses what no caller may ask for: it would be a bug above, not a state of the store."""
-    memory = commit.memory
-    if memory is None:
-        return
-    if not commit.scope.covers(memory.namespace, memory.pool):
-        raise ValueError(f"memory {memory.memory_id} of {memory.namespace} lies outside its commit's scope")
-    if memory.version < max(1, commit.expected_version):
-        raise ValueError(f"memory {memory.memory_id}: version {memory.version} is below {commit.expected_version}")

@@ -3,8 +3,9 @@
 import sqlite3
 
 from dataplane.adapters.sqlite.commits import add_to_outbox, find_in_scope, last_position, save_request
+from dataplane.adapters.sqlite.rows import vector_to_blob
 from dataplane.errors import StaleVersion
-from dataplane.model import DAY_US, AccessRecord, Erasure, RetrievalRecord
+from dataplane.model import DAY_US, AccessRecord, Erasure, RetrievalRecord, Vector
 
 # Everything that may hold or betray content of a memory. Stored answers take their request_memories with them.
 _ERASE = (
@@ -33,6 +34,9 @@ WHERE memory_id = :memory_id AND namespace = :namespace"""
 _COUNT_ACCESS = """
 INSERT INTO access_buckets (memory_id, day, count) VALUES (?, ?, 1)
 ON CONFLICT (memory_id, day) DO UPDATE SET count = count + 1"""
+_SAVE_EMBEDDING = """
+INSERT OR REPLACE INTO embeddings (memory_id, version, model, vector)
+SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM memory_versions WHERE memory_id = ? AND version = ?)"""
 _SAVE_WATERMARK = """
 INSERT INTO watermarks (name, position) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET position = excluded.position"""
@@ -51,7 +55,7 @@ def erase(connection: sqlite3.Connection, erasure: Erasure) -> int:
         raise StaleVersion(memory_id, erasure.expected_version, standing)
     if erasure.request:
         # Before anything goes, so that a repeated request is seen; not linked to the memory, so that it stays.
-        save_request(connection, erasure.request, current.namespace, erasure.now_us, set())
+        save_request(connection, erasure.request, current.namespace, erasure.now_us, frozenset())
     for statement in _ERASE:
         connection.execute(statement, (memory_id,))
     connection.execute(
@@ -61,6 +65,11 @@ def erase(connection: sqlite3.Connection, erasure: Erasure) -> int:
     )
     add_to_outbox(connection, memory_id, current.namespace)
     return last_position(connection)
+
+
+def save_embedding(connection: sqlite3.Connection, key: tuple[str, int, str], embedding: Vector) -> None:
+    """Keeps an embedding by (memory, version, model), the later one of two, if there is such a version."""
+    connection.execute(_SAVE_EMBEDDING, (*key, vector_to_blob(embedding), *key[:2]))
 
 
 def record_accesses(connection: sqlite3.Connection, accesses: list[AccessRecord]) -> None:

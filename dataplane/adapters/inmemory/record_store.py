@@ -1,0 +1,281 @@
+"""A record store in memory: the plainest reading of the port, for tests. Linear in what is stored."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dataplane.adapters import record_rules
+from dataplane.adapters.inmemory import record_tables as stored
+from dataplane.adapters.record_rules import FieldsOf
+from dataplane.errors import (
+    BackendUnavailable,
+    DuplicateContent,
+    DuplicateFact,
+    DuplicateRequest,
+    StaleVersion,
+)
+from dataplane.logic.filters import matches
+from dataplane.logic.strength import after_hit
+from dataplane.model import (
+    DAY_US,
+    AccessRecord,
+    Commit,
+    Erasure,
+    Kind,
+    Memory,
+    MemoryVersion,
+    OutboxRow,
+    RequestRecord,
+    RetrievalRecord,
+    Scope,
+    State,
+    StoredCandidate,
+    Vector,
+)
+from dataplane.ports import CommitResult, ListQuery, Pending
+from memplane.policy.model import DecayPolicy
+
+
+class InMemoryRecordStore:
+    """A `ports.RecordStore`. `fields_of` gives what filters see of a memory."""
+
+    def __init__(self, fields_of: FieldsOf) -> None:
+        self._fields_of = fields_of
+        self._tables = stored.Tables()
+        self._closed = False
+
+    async def close(self) -> None:
+        """See the port."""
+        self._closed = True
+
+    def _check(self, deadline_s: float) -> None:
+        if self._closed:
+            raise BackendUnavailable("record_store", "closed")
+        if asyncio.get_running_loop().time() > deadline_s:
+            raise BackendUnavailable("record_store", "deadline passed")
+
+    async def commit(self, commits: Sequence[Commit], deadline_s: float) -> list[CommitResult]:
+        """See the port. Raises ValueError for a memory outside its commit's scope or below its expected version."""
+        self._check(deadline_s)
+        for item in commits:
+            record_rules.check(item)
+        return [self._commit_or_refuse(item) for item in commits]
+
+    def _commit_or_refuse(self, item: Commit) -> CommitResult:
+        try:
+            return CommitResult(position=stored.commit(self._tables, item))
+        except (DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion) as refusal:
+            return CommitResult(error=refusal)
+
+    async def erase(self, erasure: Erasure, deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return stored.erase(self._tables, erasure)
+
+    async def save_embedding(
+        self, memory_id: str, version: int, model: str, embedding: Vector, deadline_s: float
+    ) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        if any(item.memory.version == version for item in self._tables.versions.get(memory_id, [])):
+            self._tables.embeddings[memory_id, version, model] = stored.read_only(embedding)
+
+    async def trim_outbox(self, up_to_position: int, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox = self._tables.outbox
+        self._tables.outbox = {position: row for position, row in outbox.items() if position > up_to_position}
+
+    async def save_watermark(self, index: str, position: int, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        self._tables.watermarks[index] = position
+
+    async def record_accesses(self, accesses: Sequence[AccessRecord], deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        for access in accesses:
+            memory = self._tables.memories.get(access.memory_id)
+            if memory and memory.namespace == access.namespace:
+                self._tables.memories[memory.memory_id] = _accessed(memory, access)
+                bucket = (memory.memory_id, access.time_us // DAY_US)
+                self._tables.accesses[bucket] = self._tables.accesses.get(bucket, 0) + 1
+
+    async def record_retrievals(self, retrievals: Sequence[RetrievalRecord], deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        for search in retrievals:
+            self._tables.retrievals.setdefault(search.search_id, search)
+
+    async def get(self, scope: Scope, memory_id: str, deadline_s: float) -> Memory | None:
+        """See the port."""
+        self._check(deadline_s)
+        return stored.find(self._tables, scope, memory_id)
+
+    async def get_version(self, scope: Scope, memory_id: str, version: int, deadline_s: float) -> MemoryVersion | None:
+        """See the port. Both the version and the memory as it stands must lie in the scope."""
+        self._check(deadline_s)
+        return next((item for item in self._versions(scope, memory_id) if item.memory.version == version), None)
+
+    async def list_versions(
+        self, scope: Scope, memory_id: str, before_version: int, page_size: int, deadline_s: float
+    ) -> list[MemoryVersion]:
+        """See the port. Both the version and the memory as it stands must lie in the scope."""
+        self._check(deadline_s)
+        found = [
+            item
+            for item in self._versions(scope, memory_id)
+            if not before_version or item.memory.version < before_version
+        ]
+        return found[::-1][:page_size]
+
+    def _versions(self, scope: Scope, memory_id: str) -> list[MemoryVersion]:
+        if stored.find(self._tables, scope, memory_id) is None:
+            return []
+        versions = self._tables.versions[memory_id]
+        return [item for item in versions if scope.covers(item.memory.namespace, item.memory.pool)]
+
+    async def list_memories(self, scope: Scope, query: ListQuery, deadline_s: float) -> list[Memory]:
+        """See the port."""
+        self._check(deadline_s)
+        found = [
+            memory
+            for memory in self._in_scope(scope)
+            if memory.state in query.states
+            and matches(query.filter, self._fields_of(memory))
+            and (query.after is None or (memory.create_time_us, memory.memory_id) < query.after)
+        ]
+        found.sort(key=lambda memory: (memory.create_time_us, memory.memory_id), reverse=True)
+        return found[: query.page_size]
+
+    def _in_scope(self, scope: Scope) -> Iterator[Memory]:
+        return (memory for memory in self._tables.memories.values() if scope.covers(memory.namespace, memory.pool))
+
+    def _active(self, scope: Scope) -> Iterator[Memory]:
+        return (memory for memory in self._in_scope(scope) if memory.state is State.ACTIVE)
+
+    async def find_duplicate(
+        self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
+    ) -> Memory | None:
+        """See the port."""
+        self._check(deadline_s)
+        wanted = (subject_id, kind, content_hash)
+        return next((m for m in self._active(scope) if (m.subject_id, m.kind, m.content_hash) == wanted), None)
+
+    async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
+        """See the port."""
+        self._check(deadline_s)
+        wanted = (subject_id, fact_key)
+        return next((m for m in self._active(scope) if fact_key and (m.subject_id, m.fact_key) == wanted), None)
+
+    async def fetch(
+        self, scope: Scope, memory_ids: Sequence[str], model: str, access_since_us: int, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """See the port."""
+        self._check(deadline_s)
+        found = (stored.find(self._tables, scope, memory_id) for memory_id in dict.fromkeys(memory_ids))
+        return [self._candidate(memory, model, access_since_us) for memory in found if memory]
+
+    def _candidate(self, memory: Memory, model: str, access_since_us: int) -> StoredCandidate:
+        since = access_since_us // DAY_US
+        recent = sum(
+            times
+            for (memory_id, day), times in self._tables.accesses.items()
+            if memory_id == memory.memory_id and day >= since
+        )
+        return StoredCandidate(memory, self._embedding(memory, model), recent)
+
+    def _embedding(self, memory: Memory, model: str) -> Vector | None:
+        return self._tables.embeddings.get((memory.memory_id, memory.version, model))
+
+    async def pending(
+        self, scope: Scope, after_position: int, model: str, access_since_us: int, page_size: int, deadline_s: float
+    ) -> Pending:
+        """See the port."""
+        self._check(deadline_s)
+        newest_first = [row[0] for position, row in reversed(self._tables.outbox.items()) if position > after_position]
+        found = (stored.find(self._tables, scope, memory_id) for memory_id in dict.fromkeys(newest_first))
+        active = [memory for memory in found if memory and memory.state is State.ACTIVE]
+        page = tuple(self._candidate(memory, model, access_since_us) for memory in active[:page_size])
+        return Pending(page, len(active) > page_size)
+
+    async def history(self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float) -> Pending:
+        """See the port. Both the version and the memory as it stands must lie in the scope."""
+        self._check(deadline_s)
+        found: list[MemoryVersion] = []
+        for memory in self._in_scope(scope):
+            known = [item for item in self._tables.versions[memory.memory_id] if item.record_time_us <= as_of_us]
+            if (
+                known
+                and known[-1].memory.state is State.ACTIVE
+                and scope.covers(memory.namespace, known[-1].memory.pool)
+            ):
+                found.append(known[-1])
+        found.sort(key=lambda item: (item.record_time_us, item.memory.memory_id), reverse=True)
+        page = tuple(StoredCandidate(item.memory, self._embedding(item.memory, model), 0) for item in found[:page_size])
+        return Pending(page, len(found) > page_size)
+
+    async def find_request(
+        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
+    ) -> RequestRecord | None:
+        """See the port."""
+        self._check(deadline_s)
+        known = self._tables.requests.get((principal_id, request_id))
+        inside = known and (scope.system or known.namespace in scope.namespaces)
+        return known.record if known and inside and known.record.expire_time_us > now_us else None
+
+    async def read_outbox(self, after_position: int, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
+        """See the port."""
+        self._check(deadline_s)
+        due = [(position, *row) for position, row in self._tables.outbox.items() if position > after_position]
+        return [self._outbox_row(*row, model) for row in due[:page_size]]
+
+    def _outbox_row(self, position: int, memory_id: str, namespace: str, model: str) -> OutboxRow:
+        memory = self._tables.memories.get(memory_id)
+        if memory is None or memory.state is not State.ACTIVE:
+            return OutboxRow(position, memory_id, namespace, None, None)
+        return OutboxRow(position, memory_id, namespace, memory, self._embedding(memory, model))
+
+    async def last_position(self, deadline_s: float) -> int:
+        """See the port. Trimming does not lower it."""
+        self._check(deadline_s)
+        return self._tables.last_position
+
+    async def watermark(self, index: str, deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return self._tables.watermarks.get(index, 0)
+
+    async def scan(self, after_id: str, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
+        """See the port."""
+        self._check(deadline_s)
+        memories = self._tables.memories.values()
+        ids = sorted(m.memory_id for m in memories if m.state is State.ACTIVE and m.memory_id > after_id)
+        return [self._outbox_row(0, id, self._tables.memories[id].namespace, model) for id in ids[:page_size]]
+
+    async def tombstones(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
+        """See the port."""
+        self._check(deadline_s)
+        return {memory_id for memory_id in memory_ids if memory_id in self._tables.tombstones}
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return sum(memory.state is State.ACTIVE for memory in self._tables.memories.values())
+
+
+def _accessed(memory: Memory, access: AccessRecord) -> Memory:
+    policy = DecayPolicy(
+        initial_strength=access.max_strength,
+        hit_increment=access.hit_increment,
+        max_strength=access.max_strength,
+        monthly_decay=access.monthly_decay,
+        cold_threshold=0.0,
+    )
+    return replace(
+        memory,
+        strength=after_hit(memory.strength, memory.strength_time_us, access.time_us, policy),
+        strength_time_us=max(memory.strength_time_us, access.time_us),
+        access_count=memory.access_count + 1,
+        last_access_time_us=max(memory.last_access_time_us or access.time_us, access.time_us),
+    )

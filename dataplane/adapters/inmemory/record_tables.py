@@ -1,0 +1,215 @@
+"""The tables of the in-memory record store, and its two writes that must be atomic: commit and erase.
+
+Both check everything before they change anything.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from dataplane.adapters.record_rules import spoken_of, superseded
+from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
+from dataplane.model import (
+    Change,
+    Commit,
+    ConflictRecord,
+    DecisionRecord,
+    Erasure,
+    Memory,
+    MemoryVersion,
+    RequestRecord,
+    RetrievalRecord,
+    Scope,
+    State,
+    Supersession,
+    Vector,
+)
+
+_CHANGING = (
+    "state",
+    "valid_to_us",
+    "superseded_by_id",
+    "strength",
+    "strength_time_us",
+    "access_count",
+    "last_access_time_us",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """An answer, the namespace it belongs to, and the memories it may name."""
+
+    record: RequestRecord
+    namespace: str
+    memory_ids: frozenset[str]
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything that is stored. `outbox` maps positions, rising, to (memory id, namespace)."""
+
+    memories: dict[str, Memory] = field(default_factory=dict)
+    versions: dict[str, list[MemoryVersion]] = field(default_factory=dict)
+    embeddings: dict[tuple[str, int, str], Vector] = field(default_factory=dict)
+    outbox: dict[int, tuple[str, str]] = field(default_factory=dict)
+    last_position: int = 0
+    watermarks: dict[str, int] = field(default_factory=dict)
+    decisions: list[tuple[str | None, DecisionRecord]] = field(default_factory=list)
+    conflicts: list[ConflictRecord] = field(default_factory=list)
+    requests: dict[tuple[str, str], StoredRequest] = field(default_factory=dict)
+    retrievals: dict[str, RetrievalRecord] = field(default_factory=dict)
+    accesses: dict[tuple[str, int], int] = field(default_factory=dict)
+    tombstones: dict[str, Erasure] = field(default_factory=dict)
+
+
+def find(tables: Tables, scope: Scope, memory_id: str) -> Memory | None:
+    """The memory as it stands; None when it is not there or outside the scope."""
+    memory = tables.memories.get(memory_id)
+    return memory if memory and scope.covers(memory.namespace, memory.pool) else None
+
+
+def commit(tables: Tables, item: Commit) -> int:
+    """Stores a commit and returns its position. Raises the port's refusals, having changed nothing."""
+    if item.request:
+        _check_request(tables, item.request, item.now_us)
+    for supersession in item.supersedes:
+        _check_supersession(tables, item, supersession)
+    if item.memory:
+        _check_memory(tables, item, item.memory)
+    _apply(tables, item)
+    return tables.last_position
+
+
+def _check_request(tables: Tables, request: RequestRecord, now_us: int) -> None:
+    known = tables.requests.get((request.principal_id, request.request_id))
+    if known and known.record.expire_time_us > now_us:
+        raise DuplicateRequest(request.request_id)
+
+
+def _check_supersession(tables: Tables, item: Commit, supersession: Supersession) -> None:
+    current = find(tables, item.scope, supersession.memory_id)
+    expected = supersession.expected_version
+    if current is None or current.version != expected or current.state is not State.ACTIVE:
+        raise StaleVersion(supersession.memory_id, expected, current.version if current else 0)
+
+
+def _check_memory(tables: Tables, item: Commit, memory: Memory) -> None:
+    current = find(tables, item.scope, memory.memory_id)
+    taken = memory.memory_id in tables.memories and current is None
+    if taken or (current and current.namespace != memory.namespace):
+        raise StaleVersion(memory.memory_id, item.expected_version, 0)
+    standing = current.version if current else 0
+    if standing != item.expected_version:
+        raise StaleVersion(memory.memory_id, item.expected_version, standing)
+    if memory.state is State.ACTIVE:
+        leaving = {supersession.memory_id for supersession in item.supersedes}
+        _check_unique(tables, memory, leaving | {memory.memory_id})
+
+
+def _check_unique(tables: Tables, memory: Memory, besides: set[str]) -> None:
+    place = (memory.namespace, memory.subject_id)
+    others = [
+        other
+        for other in tables.memories.values()
+        if other.state is State.ACTIVE
+        and (other.namespace, other.subject_id) == place
+        and other.memory_id not in besides
+    ]
+    for other in others:
+        if (other.kind, other.content_hash) == (memory.kind, memory.content_hash):
+            raise DuplicateContent(other.memory_id)
+    for other in others:
+        if memory.fact_key and other.fact_key == memory.fact_key:
+            raise DuplicateFact(other.memory_id)
+
+
+def _apply(tables: Tables, item: Commit) -> None:
+    if item.request:
+        save_request(tables, item.request, item.namespace, item.now_us, spoken_of(item))
+    for supersession in item.supersedes:
+        _supersede(tables, item, supersession)
+    if item.memory:
+        _store_memory(tables, item, item.memory)
+    if item.decision:
+        tables.decisions.append((item.memory.memory_id if item.memory else None, item.decision))
+    tables.conflicts.extend(item.conflicts)
+
+
+def save_request(
+    tables: Tables, request: RequestRecord, namespace: str, now_us: int, memory_ids: frozenset[str]
+) -> None:
+    """Keeps an answer, and lets expired ones go."""
+    for key in [key for key, known in tables.requests.items() if known.record.expire_time_us <= now_us]:
+        del tables.requests[key]
+    tables.requests[request.principal_id, request.request_id] = StoredRequest(request, namespace, memory_ids)
+
+
+def _supersede(tables: Tables, item: Commit, supersession: Supersession) -> None:
+    loser = superseded(tables.memories[supersession.memory_id], supersession, item)
+    tables.memories[loser.memory_id] = loser
+    _add_version(tables, item, loser, Change.SUPERSEDED)
+    add_to_outbox(tables, loser.memory_id, loser.namespace)
+
+
+def _store_memory(tables: Tables, item: Commit, memory: Memory) -> None:
+    current = tables.memories.get(memory.memory_id)
+    added = memory.version > item.expected_version
+    changed = added or current is None or memory.state is not current.state
+    if current and not added:
+        memory = replace(current, **{name: getattr(memory, name) for name in _CHANGING})
+    tables.memories[memory.memory_id] = memory
+    if added:
+        _add_version(tables, item, memory, item.change)
+    key = (memory.memory_id, memory.version, item.embedding_model)
+    if item.embedding is not None and key not in tables.embeddings:
+        tables.embeddings[key] = read_only(item.embedding)
+        changed = True
+    if changed:
+        add_to_outbox(tables, memory.memory_id, memory.namespace)
+
+
+def read_only(vector: Vector) -> Vector:
+    """A copy that cannot be written to."""
+    copy = vector.astype("<f4")
+    copy.flags.writeable = False
+    return copy
+
+
+def _add_version(tables: Tables, item: Commit, memory: Memory, change: Change) -> None:
+    version = MemoryVersion(memory, item.now_us, item.principal_id, change, item.reason)
+    tables.versions.setdefault(memory.memory_id, []).append(version)
+
+
+def add_to_outbox(tables: Tables, memory_id: str, namespace: str) -> None:
+    """Has the indexes follow a memory."""
+    tables.last_position += 1
+    tables.outbox[tables.last_position] = (memory_id, namespace)
+
+
+def erase(tables: Tables, erasure: Erasure) -> int:
+    """Removes a memory, leaves a tombstone, and returns the position. Raises StaleVersion or DuplicateRequest."""
+    current = find(tables, erasure.scope, erasure.memory_id)
+    standing = current.version if current else 0
+    if current is None or erasure.expected_version not in (0, standing):
+        raise StaleVersion(erasure.memory_id, erasure.expected_version, standing)
+    if erasure.request:
+        _check_request(tables, erasure.request, erasure.now_us)
+        save_request(tables, erasure.request, current.namespace, erasure.now_us, frozenset())
+    _forget(tables, erasure.memory_id)
+    tables.tombstones[erasure.memory_id] = erasure
+    add_to_outbox(tables, erasure.memory_id, current.namespace)
+    return tables.last_position
+
+
+def _forget(tables: Tables, memory_id: str) -> None:
+    del tables.memories[memory_id]
+    tables.versions.pop(memory_id, None)
+    tables.embeddings = {key: vector for key, vector in tables.embeddings.items() if key[0] != memory_id}
+    tables.outbox = {position: row for position, row in tables.outbox.items() if row[0] != memory_id}
+    tables.decisions = [(about, decision) for about, decision in tables.decisions if about != memory_id]
+    tables.conflicts = [item for item in tables.conflicts if memory_id not in (item.winner_id, item.loser_id)]
+    tables.requests = {key: known for key, known in tables.requests.items() if memory_id not in known.memory_ids}
+    tables.accesses = {key: times for key, times in tables.accesses.items() if key[0] != memory_id}
+    tables.retrievals = {
+        search_id: replace(search, hits=tuple(hit for hit in search.hits if hit[0] != memory_id))
+        for search_id, search in tables.retrievals.items()
+    }

@@ -1,0 +1,41 @@
+"""What every record store does alike: what it refuses to be asked, and what a commit makes of the memories in it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dataplane.model import Commit, FieldValue, Memory, State, Supersession
+
+FieldsOf = Callable[[Memory], Mapping[str, FieldValue]]
+"""What filters see of a memory."""
+
+
+def check(commit: Commit) -> None:
+    """Raises ValueError for a commit that no caller may make: that is a bug above, not a state of the store."""
+    memory = commit.memory
+    if memory is None:
+        return
+    if not commit.scope.covers(memory.namespace, memory.pool):
+        raise ValueError(f"memory {memory.memory_id} of {memory.namespace} lies outside its commit's scope")
+    if memory.version < max(1, commit.expected_version):
+        raise ValueError(f"memory {memory.memory_id}: version {memory.version} is below {commit.expected_version}")
+
+
+def superseded(memory: Memory, supersession: Supersession, commit: Commit) -> Memory:
+    """The next version of a memory that a commit supersedes. Its body stays that of the version before."""
+    return replace(
+        memory,
+        state=State.SUPERSEDED,
+        version=memory.version + 1,
+        update_time_us=commit.now_us,
+        valid_to_us=supersession.valid_to_us,
+        superseded_by_id=commit.memory.memory_id if commit.memory else "",
+    )
+
+
+def spoken_of(commit: Commit) -> frozenset[str]:
+    """The memories that the stored answer to a commit may name."""
+    ids = {commit.memory.memory_id} if commit.memory else set()
+    ids.update(supersession.memory_id for supersession in commit.supersedes)
+    for conflict in commit.conflicts:
+        ids.update((conflict.winner_id, conflict.loser_id))
+    return frozenset(ids)

@@ -1,0 +1,1 @@
+"""The contract of `ports.RecordStore`, held by every adapter."""
