@@ -21,7 +21,6 @@ from memplane.cli.up import up
 from memplane.cli.update import update
 from memplane.cli.write import write
 
-
 COMMANDS = (
     up,
     demo,

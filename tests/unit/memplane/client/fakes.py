@@ -1,0 +1,61 @@
+"""Small servers of the contract that answer what a test gives them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+
+from memplane.errors import MemPlaneError
+from memplane.rpc.errors import code_of, status_of, trailers_of
+from memplane.v1 import memory_service_pb2_grpc, policy_admin_service_pb2_grpc
+
+Behaviour = Callable[[Any], Any]
+
+
+class Recorder:
+    """Answers each method by its behaviour, keeps the requests and the metadata of each call."""
+
+    def __init__(self, **behaviours: Behaviour) -> None:
+        self.behaviours = behaviours
+        self.requests: list[Any] = []
+        self.metadata: list[dict[str, str]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name[0].isupper():
+            return super().__getattribute__(name)
+
+        async def answer(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            self.requests.append(request)
+            self.metadata.append({key: str(value) for key, value in context.invocation_metadata() or ()})
+            try:
+                return self.behaviours[name](request)
+            except MemPlaneError as error:
+                status = status_of(error)
+                await context.abort(code_of(error), status.message, trailers_of(error, status))
+
+        return answer
+
+
+class MemoryRecorder(Recorder, memory_service_pb2_grpc.MemoryServiceServicer):
+    """A data plane's contract."""
+
+
+class AdminRecorder(Recorder, policy_admin_service_pb2_grpc.PolicyAdminServiceServicer):
+    """A control plane's contract."""
+
+
+@asynccontextmanager
+async def served(recorder: MemoryRecorder | AdminRecorder) -> AsyncIterator[str]:
+    """Serves on a free port; yields the address."""
+    server = grpc.aio.server()
+    if isinstance(recorder, MemoryRecorder):
+        memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(recorder, server)
+    else:
+        policy_admin_service_pb2_grpc.add_PolicyAdminServiceServicer_to_server(recorder, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(None)
