@@ -1,12 +1,13 @@
 """The public keys of control planes that this data plane trusts."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from memplane.policy.snapshot import key_id
 
 _PEM = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 
@@ -24,7 +25,7 @@ def read_trusted_keys(path: Path) -> Mapping[str, Ed25519PublicKey]:
     keys = [_public_key(block, path) for block in _PEM.findall(data)]
     if not keys:
         raise NoTrustedKey(f"{path} holds no public key")
-    return {_key_id(key): key for key in keys}
+    return {key_id(key): key for key in keys}
 
 
 def _public_key(block: bytes, path: Path) -> Ed25519PublicKey:
@@ -35,7 +36,3 @@ def _public_key(block: bytes, path: Path) -> Ed25519PublicKey:
     if not isinstance(key, Ed25519PublicKey):
         raise NoTrustedKey(f"{path} holds a public key that is not Ed25519")
     return key
-
-
-def _key_id(key: Ed25519PublicKey) -> str:
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]

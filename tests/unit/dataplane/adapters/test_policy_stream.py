@@ -1,0 +1,268 @@
+import asyncio
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from dataplane.adapters.last_good import LastGoodFile
+from dataplane.adapters.policy_stream import MAX_DETAIL_BYTES, PolicyStream, PolicyStreamOptions
+from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from memplane.policy.snapshot import sign
+from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
+from memplane.v1 import policy_pb2
+from tests.deadline import eventually
+from tests.unit.dataplane.adapters.scripted_control_plane import (
+    END,
+    ScriptedControlPlane,
+    scripted_control_plane,
+    signed_snapshot,
+)
+
+KEY = Ed25519PrivateKey.generate()
+OTHER_KEY = Ed25519PrivateKey.generate()
+
+
+class FixtureClock:
+    def now_us(self) -> int:
+        return 42
+
+
+def write_public_key(path: Path, *keys: Ed25519PrivateKey) -> None:
+    pem = [key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo) for key in keys]
+    path.write_bytes(b"".join(pem))
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> PolicyStreamOptions:
+    """Nobody listens at the address; the times are short."""
+    write_public_key(tmp_path / "signing_key.pub", KEY)
+    return PolicyStreamOptions(
+        control_address="127.0.0.1:1",
+        node_key="node-key",
+        node=policy_pb2.NodeInfo(node_id="node-1"),
+        trusted_key_file=tmp_path / "signing_key.pub",
+        last_good_file=tmp_path / "state" / "last_good.pb",
+        backoff_min_s=0.02,
+        backoff_max_s=0.05,
+        reconnect_spread_s=0.05,
+    )
+
+
+@asynccontextmanager
+async def streaming(options: PolicyStreamOptions) -> AsyncIterator[tuple[PolicyHolder, PolicyStream]]:
+    holder = PolicyHolder()
+    stream = PolicyStream(holder, options, lambda: policy_pb2.NodeReport(memory_count=3), FixtureClock())
+    await stream.start()
+    try:
+        yield holder, stream
+    finally:
+        await stream.stop()
+
+
+@pytest.fixture
+async def plane(options: PolicyStreamOptions) -> AsyncIterator[tuple[ScriptedControlPlane, PolicyStreamOptions]]:
+    async with scripted_control_plane() as scripted:
+        yield scripted, replace(options, control_address=scripted.address)
+
+
+Plane = tuple[ScriptedControlPlane, PolicyStreamOptions]
+
+
+async def answer(scripted: ScriptedControlPlane, nonce: str) -> discovery_pb2.StreamPoliciesRequest:
+    await eventually(lambda: scripted.answer_to(nonce), lambda found: found is not None)
+    found = scripted.answer_to(nonce)
+    assert found is not None
+    return found
+
+
+async def test_the_first_message_names_the_node_and_carries_its_key_and_report(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options):
+        await eventually(lambda: len(scripted.heard), bool)
+    first = scripted.heard[0]
+    assert (first.node.node_id, first.version_info, first.generation) == ("node-1", "", 0)
+    assert first.report.memory_count == 3
+    assert scripted.metadata["authorization"] == "Bearer node-key"
+
+
+async def test_a_good_snapshot_is_in_force_on_disk_and_acked(plane: Plane) -> None:
+    scripted, options = plane
+    signed = signed_snapshot(KEY, 1, top_k=9)
+    async with streaming(options) as (holder, _):
+        scripted.push("n1", signed)
+        acked = await answer(scripted, "n1")
+        assert holder.current is not None
+        assert (await holder.wait_loaded()).version == "sha256:9"
+    assert (acked.error_detail, acked.version_info, acked.generation) == ("", "sha256:9", 1)
+    assert (holder.origin, holder.loaded_time_us) == (PolicyOrigin.CONTROL_PLANE, 42)
+    assert LastGoodFile(options.last_good_file).read() == signed
+    assert stat.S_IMODE(options.last_good_file.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (signed_snapshot(OTHER_KEY, 2), "not trusted"),
+        (policy_pb2.SignedPolicySnapshot(), "not trusted"),
+        (sign(policy_pb2.PolicySnapshot(version_info="v", generation=2, policy_json=b"{"), KEY), "InvalidPolicy"),
+        (sign(policy_pb2.PolicySnapshot(version_info="v", policy_json=b"{}"), KEY), "generation 0"),
+        (signed_snapshot(KEY, 4), "older than 5"),
+        (signed_snapshot(KEY, 5, top_k=1), "another content"),
+    ],
+    ids=["unknown key", "empty", "no JSON", "no generation", "older generation", "same generation, other content"],
+)
+async def test_a_bad_snapshot_is_refused_whole_and_the_old_one_stays(
+    plane: Plane, bad: policy_pb2.SignedPolicySnapshot, says: str
+) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, _):
+        scripted.push("good", signed_snapshot(KEY, 5))
+        await answer(scripted, "good")
+        scripted.push("bad", bad)
+        nacked = await answer(scripted, "bad")
+        assert says in nacked.error_detail
+        assert says in holder.problem
+        assert len(nacked.error_detail.encode()) <= MAX_DETAIL_BYTES
+        assert (nacked.version_info, nacked.generation) == ("sha256:6", 5)
+        assert holder.current is not None
+        assert holder.current.generation == 5
+    kept = LastGoodFile(options.last_good_file).read()
+    assert kept == signed_snapshot(KEY, 5)
+
+
+async def test_a_forged_payload_is_refused(plane: Plane) -> None:
+    scripted, options = plane
+    forged = signed_snapshot(KEY, 1)
+    forged.payload = forged.payload + b" "
+    async with streaming(options) as (holder, _):
+        scripted.push("n1", forged)
+        assert "signature" in (await answer(scripted, "n1")).error_detail
+        assert holder.current is None
+
+
+async def test_what_cannot_be_kept_on_disk_is_refused(plane: Plane) -> None:
+    scripted, options = plane
+    options.last_good_file.parent.write_text("a file where the folder should be")
+    async with streaming(options) as (holder, _):
+        scripted.push("n1", signed_snapshot(KEY, 1))
+        assert (await answer(scripted, "n1")).error_detail
+        assert holder.current is None
+
+
+async def test_old_content_with_a_higher_generation_is_accepted(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, _):
+        for nonce, generation, top_k in (("1", 1, 6), ("2", 2, 7), ("3", 3, 6)):
+            scripted.push(nonce, signed_snapshot(KEY, generation, top_k))
+            await answer(scripted, nonce)
+        assert holder.current is not None
+        assert (holder.current.version, holder.current.generation) == ("sha256:6", 3)
+
+
+async def test_a_heartbeat_is_answered_with_a_report(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, _):
+        scripted.beat()
+        await eventually(lambda: len(scripted.heard), lambda count: count == 2)
+        assert holder.control_plane_connected
+        assert holder.current is None
+    assert scripted.heard[1].report.memory_count == 3
+    assert scripted.heard[1].response_nonce == ""
+
+
+async def test_a_heartbeat_for_the_last_good_policy_confirms_it(plane: Plane) -> None:
+    scripted, options = plane
+    LastGoodFile(options.last_good_file).write(signed_snapshot(KEY, 3))
+    async with streaming(options) as (holder, _):
+        assert holder.origin is PolicyOrigin.LAST_GOOD
+        scripted.beat("sha256:6", 3)
+        await eventually(lambda: holder.origin.value, PolicyOrigin.CONTROL_PLANE.value.__eq__)
+    assert (scripted.heard[0].version_info, scripted.heard[0].generation) == ("sha256:6", 3)
+
+
+async def test_an_ended_stream_is_opened_again_and_the_policy_stays(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, _):
+        scripted.push("n1", signed_snapshot(KEY, 1))
+        await answer(scripted, "n1")
+        scripted.outgoing.put_nowait(END)
+        await eventually(lambda: scripted.streams, lambda count: count >= 2)
+        assert holder.current is not None
+        assert scripted.heard[-1].generation == 1
+
+
+async def test_three_missed_heartbeats_count_as_lost(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, stream):
+        scripted.beat(interval_ms=20)
+        await eventually(lambda: scripted.streams, lambda count: count >= 2)
+        assert stream.failure_count >= 1
+        assert not holder.control_plane_connected
+
+
+async def test_a_control_plane_that_never_speaks_counts_as_lost(options: PolicyStreamOptions) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def say_nothing(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    LastGoodFile(options.last_good_file).write(signed_snapshot(KEY, 1))
+    silent = replace(options, control_address=f"127.0.0.1:{port}", silence_s=0.2)
+    async with streaming(silent) as (holder, stream):
+        assert holder.origin is PolicyOrigin.LAST_GOOD
+        await eventually(lambda: stream.failure_count, lambda count: count >= 2)
+        assert not holder.control_plane_connected
+    for writer in accepted:
+        writer.close()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_without_control_plane_and_last_good_there_is_no_policy(options: PolicyStreamOptions) -> None:
+    async with streaming(options) as (holder, stream):
+        await eventually(lambda: stream.failure_count, lambda count: count >= 3)
+        assert holder.current is None
+        assert holder.origin is PolicyOrigin.NONE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xff not protobuf", signed_snapshot(OTHER_KEY, 1).SerializeToString(), b"\n\x01x"],
+    ids=["empty", "garbage", "signed by another key", "unsigned"],
+)
+async def test_a_bad_last_good_copy_is_ignored_and_told(options: PolicyStreamOptions, content: bytes) -> None:
+    options.last_good_file.parent.mkdir()
+    options.last_good_file.write_bytes(content)
+    async with streaming(options) as (holder, _):
+        assert holder.current is None
+        assert "last good policy is ignored" in holder.problem
+
+
+async def test_a_last_good_copy_is_not_trusted_without_the_key_file(options: PolicyStreamOptions) -> None:
+    LastGoodFile(options.last_good_file).write(signed_snapshot(KEY, 1))
+    options.trusted_key_file.unlink()
+    async with streaming(options) as (holder, stream):
+        await eventually(lambda: stream.failure_count, bool)
+        assert holder.current is None
+
+
+async def test_a_rotated_key_is_trusted_once_it_stands_in_the_file(plane: Plane) -> None:
+    scripted, options = plane
+    write_public_key(options.trusted_key_file, KEY, OTHER_KEY)
+    async with streaming(options) as (holder, _):
+        scripted.push("1", signed_snapshot(KEY, 1))
+        scripted.push("2", signed_snapshot(OTHER_KEY, 2))
+        assert (await answer(scripted, "2")).error_detail == ""
+        assert holder.current is not None
+        assert holder.current.generation == 2
+
+
+def test_the_node_key_is_not_printed(options: PolicyStreamOptions) -> None:
+    assert "node-key" not in repr(options)
