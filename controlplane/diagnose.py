@@ -28,7 +28,10 @@ class Severity(StrEnum):
 
 
 class Position(NamedTuple):
-    """Where a key and its value stand; lines and columns from 1. An item of a list has the value's place for both."""
+    """Where a key and its value stand; lines and columns from 1.
+
+    A value that begins on a later line has its key's place; an item of a list has its own place for both.
+    """
 
     file: str
     line: int
@@ -169,7 +172,6 @@ _CODES = {
     "string_pattern_mismatch": "INVALID_VALUE",
     "finite_number": "NOT_FINITE",
     "int_parsing_size": "OUT_OF_RANGE",
-    "missing": "MISSING_KEY",
 }
 
 
@@ -187,8 +189,13 @@ def _explain(error: ErrorDetails, root: type[BaseModel], path: Path) -> tuple[st
         return "INVALID_VALUE", _not_one_of(value, error.get("ctx", {}))
     if "problem" in error.get("ctx", {}):
         return sort.upper(), error["msg"]
-    wanted = error["msg"].replace("Input should", "it must").replace("String should", "it must")
-    return _CODES.get(sort, "OUT_OF_RANGE"), f"{_what_it_is(value)}; {wanted.replace('Tuple should', 'it must')}"
+    return _CODES.get(sort, "OUT_OF_RANGE"), f"{_what_it_is(value)}; {_wanted(error['msg'])}"
+
+
+def _wanted(message: str) -> str:
+    """What the model wants, as half a sentence: `it must be less than or equal to 1`."""
+    message = re.sub(r"^(?:Input|String|Tuple|List|Dictionary) should", "it must", message)
+    return message.split(" after validation")[0]
 
 
 def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:

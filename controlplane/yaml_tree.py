@@ -195,7 +195,9 @@ class _Reader:
     def _value(self, path: Path, depth: int, key_place: tuple[int, int], *, kept: bool) -> Any:
         event = self._next()
         if kept:
-            self.tree.positions[path] = Position(self._file, *key_place, *_mark(event))
+            place = _mark(event)
+            value_place = place if place[0] == key_place[0] else key_place
+            self.tree.positions[path] = Position(self._file, *key_place, *value_place)
             return self._content(event, path, depth)
         aside = _Reader(self._file)  # read on past a repeated key's value, for what else is wrong in it
         aside._next = self._next

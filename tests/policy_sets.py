@@ -1,0 +1,236 @@
+"""Broken policy sets, each with the one diagnostic that it must give. Shared by unit and end-to-end tests."""
+
+from dataclasses import dataclass
+
+KEY_1 = "1" * 64
+
+
+@dataclass(frozen=True)
+class BrokenSet:
+    """Documents as (name, content), and the error that they must give: code, and where. Line 0: the file as a whole."""
+
+    name: str
+    documents: tuple[tuple[str, bytes], ...]
+    code: str
+    line: int
+    column: int = 0
+    file: str = "policy.yaml"
+    bootstrap_admin: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def one(name: str, content: str | bytes, code: str, line: int, column: int) -> BrokenSet:
+    """A set of one file, policy.yaml."""
+    data = content.encode() if isinstance(content, str) else content
+    return BrokenSet(name, (("policy.yaml", data),), code, line, column)
+
+
+def _roles(body: str) -> str:
+    return f"rbac:\n  roles:\n{body}"
+
+
+def _chain(length: int) -> str:
+    links = "".join(f"    role{place}: {{includes: [role{place + 1}]}}\n" for place in range(length))
+    return _roles(f"{links}    role{length}: {{}}\n")
+
+
+SYNTAX_SETS = (
+    one("nothing in the file", b"", "EMPTY_FILE", 1, 1),
+    one("only a comment", "# write_policy:\n", "EMPTY_FILE", 1, 1),
+    one("only a document start", "---\n", "EMPTY_FILE", 2, 1),
+    one("a list at the root", "- write_policy\n", "NOT_A_MAPPING", 1, 1),
+    one("text at the root", "threshold\n", "NOT_A_MAPPING", 1, 1),
+    one("a second document", "write_policy: {}\n---\ndecay_policy: {}\n", "SECOND_DOCUMENT", 2, 1),
+    one("an anchor", "write_policy: &w\n  threshold: 0.7\n", "ANCHOR", 1, 15),
+    one("an alias", "write_policy:\n  threshold: *t\n", "ALIAS", 2, 14),
+    one("an alias bomb", "a: &a [x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n", "ANCHOR", 1, 4),
+    one("a tag", "write_policy:\n  threshold: !!float 0.7\n", "TAG", 2, 14),
+    one("a python object tag", "!!python/object:os.system {}\n", "TAG", 1, 1),
+    one("a tab as indentation", "write_policy:\n\tthreshold: 0.7\n", "TAB", 2, 1),
+    one("an open bracket", "retrieve_policy: {top_k: 6\n", "SYNTAX", 2, 1),
+    one("two values on a line", "write_policy: threshold: 0.7\n", "SYNTAX", 1, 24),
+    one("a lone surrogate", 'write_policy:\n  rules: [{pattern: "\\ud800"}]\n', "SYNTAX", 2, 24),
+    one("not UTF-8", b"write_policy:\n  # caf\xe9\n", "INVALID_UTF8", 2, 8),
+    one("UTF-16", "write_policy: {}\n".encode("utf-16"), "INVALID_UTF8", 1, 1),
+    one("a NUL byte", b"write_policy:\n  thre\0shold: 0.7\n", "NUL_BYTE", 2, 7),
+    one("a control character", b"write_policy:\n  # \x1b[2J\n", "CONTROL_CHARACTER", 2, 5),
+    one("above 1 MiB", b"#" * (1024 * 1024 + 1), "TOO_LARGE", 0, 0),
+    one("too many levels", f"write_policy: {'[' * 40}{']' * 40}\n", "TOO_DEEP", 1, 46),
+    one("a list as key", "write_policy:\n  ? [a, b]\n  : 1\n", "KEY_NOT_TEXT", 2, 5),
+    one("a key twice", "write_policy:\n  threshold: 0.7\n  threshold: 0.8\n", "DUPLICATE_KEY", 3, 3),
+    one("a section twice", "write_policy: {}\nwrite_policy: {}\n", "DUPLICATE_KEY", 2, 1),
+    one("a key without value", "write_policy:\n  threshold:\n", "EMPTY_VALUE", 2, 3),
+    one("a section without value", "rbac:\n", "EMPTY_VALUE", 1, 1),
+    one("not a number", "write_policy:\n  threshold: .nan\n", "NOT_FINITE", 2, 14),
+    one("an infinite number", "decay_policy:\n  max_strength: 1e999\n", "NOT_FINITE", 2, 17),
+)
+
+VALUE_SETS = (
+    one("an unknown section", "retreive_policy: {}\n", "UNKNOWN_KEY", 1, 1),
+    one("an unknown key", "write_policy:\n  treshold: 0.7\n", "UNKNOWN_KEY", 2, 3),
+    one("an unknown key far in", "retrieve_policy:\n  weights:\n    vektor: 1\n", "UNKNOWN_KEY", 3, 5),
+    one("a merge key", "write_policy:\n  <<: {threshold: 0.7}\n", "UNKNOWN_KEY", 2, 3),
+    one("a number in quotes", "write_policy:\n  threshold: '0.7'\n", "WRONG_TYPE", 2, 14),
+    one("yes for true", "write_policy:\n  dedup: yes\n", "WRONG_TYPE", 2, 10),
+    one("true for a number", "write_policy:\n  threshold: true\n", "WRONG_TYPE", 2, 14),
+    one("a fraction for a count", "retrieve_policy:\n  top_k: 6.5\n", "WRONG_TYPE", 2, 10),
+    one("a number for a section", "decay_policy: 5\n", "WRONG_TYPE", 1, 15),
+    one("a mapping for a list", "write_policy:\n  rules: {pattern: a}\n", "WRONG_TYPE", 2, 10),
+    one("above the range", "write_policy:\n  threshold: 1.5\n", "OUT_OF_RANGE", 2, 14),
+    one("a negative weight", "retrieve_policy:\n  weights: {vector: -0.1}\n", "OUT_OF_RANGE", 2, 21),
+    one("a negative top_k", "retrieve_policy:\n  top_k: -1\n", "OUT_OF_RANGE", 2, 10),
+    one(
+        "all weights zero",
+        "retrieve_policy:\n  weights: {vector: 0, freshness: 0, frequency: 0, credibility: 0}\n",
+        "WEIGHTS_ALL_ZERO",
+        2,
+        12,
+    ),
+    one("channels without weight", "write_policy:\n  rule_weight: 0\n  model_weight: 0\n", "WEIGHTS_ALL_ZERO", 1, 1),
+    one("thresholds the wrong way", "write_policy:\n  short_term_threshold: 0.9\n", "THRESHOLDS_NOT_ORDERED", 1, 1),
+    one("cold above new", "decay_policy:\n  cold_threshold: 1.5\n", "THRESHOLDS_NOT_ORDERED", 1, 1),
+    one("an unknown source", "conflict_policy:\n  source_priority: [HUMAN, BOSS]\n", "INVALID_VALUE", 2, 28),
+    one("a source twice", "conflict_policy:\n  source_priority: [HUMAN, HUMAN]\n", "DUPLICATE_ITEM", 2, 20),
+    one("a broken pattern", "write_policy:\n  rules:\n    - pattern: '('\n", "UNSAFE_PATTERN", 3, 16),
+    one("a pattern without end", "write_policy:\n  rules:\n    - pattern: (a+)+\n", "UNSAFE_PATTERN", 3, 16),
+    one("a rule without pattern", "write_policy:\n  rules:\n    - score: 1\n", "MISSING_KEY", 3, 7),
+)
+
+OVERRIDE_SETS = (
+    one("a bad namespace", "namespace_policy:\n  overrides:\n    dept..sales: {}\n", "BAD_NAMESPACE", 3, 5),
+    one(
+        "an unknown key in an override",
+        "namespace_policy:\n  overrides:\n    dept.sales:\n      decay_policy:\n        monthly_deccay: 0.2\n",
+        "UNKNOWN_KEY",
+        5,
+        9,
+    ),
+    one(
+        "rbac in an override",
+        "namespace_policy:\n  overrides:\n    dept.sales:\n      rbac: {}\n",
+        "UNKNOWN_KEY",
+        4,
+        7,
+    ),
+    one(
+        "overrides in an override",
+        "namespace_policy:\n  overrides:\n    a:\n      namespace_policy:\n        overrides: {}\n",
+        "UNKNOWN_KEY",
+        5,
+        9,
+    ),
+    one(
+        "an override that contradicts its base",
+        "namespace_policy:\n  overrides:\n    dept.sales:\n      write_policy:\n        threshold: 0.1\n",
+        "THRESHOLDS_NOT_ORDERED",
+        4,
+        7,
+    ),
+    one(
+        "an override that contradicts the one above",
+        "namespace_policy:\n  overrides:\n    a.b:\n      write_policy: {threshold: 0.4}\n"
+        "    a:\n      write_policy: {short_term_threshold: 0.5}\n",
+        "THRESHOLDS_NOT_ORDERED",
+        4,
+        21,
+    ),
+)
+
+RBAC_SETS = (
+    one("an unknown role", "rbac:\n  principals:\n    ann:\n      roles: [reader]\n", "UNKNOWN_ROLE", 4, 15),
+    one("an unknown included role", _roles("    a: {includes: [b]}\n"), "UNKNOWN_ROLE", 3, 20),
+    one(
+        "roles that include each other",
+        _roles("    a: {includes: [b]}\n    b: {includes: [c]}\n    c: {includes: [a]}\n"),
+        "ROLE_CYCLE",
+        5,
+        20,
+    ),
+    one("a role that includes itself", _roles("    a: {includes: [a]}\n"), "ROLE_CYCLE", 3, 20),
+    one("ten includes in a row", _chain(10), "ROLE_CHAIN_TOO_LONG", 3, 23),
+    one(
+        "an unknown permission",
+        _roles("    a:\n      grants: [{namespace: x, permissions: [memory.raed]}]\n"),
+        "UNKNOWN_PERMISSION",
+        4,
+        45,
+    ),
+    one(
+        "Deny with a capital",
+        _roles("    a:\n      grants:\n      - {namespace: x, permissions: [review], effect: Deny}\n"),
+        "INVALID_VALUE",
+        5,
+        55,
+    ),
+    one(
+        "no permissions",
+        _roles("    a:\n      grants: [{namespace: x, permissions: []}]\n"),
+        "OUT_OF_RANGE",
+        4,
+        44,
+    ),
+    one(
+        "a pattern as namespace",
+        _roles("    a:\n      grants: [{namespace: dept.*, permissions: [review]}]\n"),
+        "BAD_NAMESPACE",
+        4,
+        28,
+    ),
+    one("a key that is no hash", "rbac:\n  principals:\n    a: {api_key_sha256: [mpk_1]}\n", "INVALID_VALUE", 3, 26),
+    one(
+        "a key of two principals",
+        f"rbac:\n  principals:\n    a: {{api_key_sha256: ['{KEY_1}']}}\n    b: {{api_key_sha256: ['{KEY_1}']}}\n",
+        "DUPLICATE_API_KEY",
+        4,
+        26,
+    ),
+    one(
+        "the name of the bootstrap administrator",
+        "rbac:\n  principals:\n    bootstrap-admin: {}\n",
+        "RESERVED_NAME",
+        3,
+        5,
+    ),
+    BrokenSet(
+        "nobody to administer",
+        (("policy.yaml", b"rbac:\n  roles: {}\n"),),
+        "NO_ADMINISTRATOR",
+        1,
+        1,
+        bootstrap_admin=False,
+    ),
+)
+
+FILE_SETS = (
+    BrokenSet("no documents", (), "NO_DOCUMENTS", 0, file=""),
+    BrokenSet("a name with a slash", (("a/b.yaml", b"write_policy: {}\n"),), "BAD_NAME", 0, file="a/b.yaml"),
+    BrokenSet("a name that climbs", (("..yaml", b"write_policy: {}\n"),), "BAD_NAME", 0, file="..yaml"),
+    BrokenSet("a name without ending", (("write", b"write_policy: {}\n"),), "BAD_NAME", 0, file="write"),
+    BrokenSet(
+        "a name twice",
+        (("a.yaml", b"write_policy: {}\n"), ("a.yaml", b"decay_policy: {}\n")),
+        "DUPLICATE_FILE",
+        0,
+        file="a.yaml",
+    ),
+    BrokenSet(
+        "a value in two files",
+        (("a.yaml", b"write_policy:\n  threshold: 0.7\n"), ("b.yaml", b"write_policy:\n  threshold: 0.7\n")),
+        "DUPLICATE_KEY",
+        2,
+        3,
+        file="b.yaml",
+    ),
+    BrokenSet(
+        "one good file and one broken",
+        (("a.yaml", b"write_policy: {}\n"), ("b.yaml", b"\n\ndecay_policy: [\n")),
+        "SYNTAX",
+        4,
+        1,
+        file="b.yaml",
+    ),
+)
+
+BROKEN_SETS = (*SYNTAX_SETS, *VALUE_SETS, *OVERRIDE_SETS, *RBAC_SETS, *FILE_SETS)

@@ -1,0 +1,232 @@
+import json
+import pickle
+
+import pytest
+
+from controlplane.compile import compile_documents, effective_values, shrinks
+from controlplane.compiled import Compiled
+from controlplane.diagnose import Severity
+from controlplane.documents import Document
+from controlplane.files import read_folder
+from memplane.builtin import policies_folder
+from memplane.policy.codec import from_json, to_json
+from memplane.policy.effective import EffectivePolicies
+from memplane.policy.model import PolicySet
+from tests.policy_sets import BROKEN_SETS, KEY_1, BrokenSet
+
+
+def compiled(*contents: str, bootstrap_admin: bool = True) -> Compiled:
+    documents = [Document(f"{place}.yaml", content.encode()) for place, content in enumerate(contents)]
+    return compile_documents(documents, bootstrap_admin)
+
+
+def policy_of(content: str) -> PolicySet:
+    result = compiled(content)
+    assert result.policy is not None, result.diagnostics
+    return result.policy
+
+
+@pytest.mark.parametrize("broken", BROKEN_SETS, ids=str)
+def test_a_broken_set_is_refused_with_exactly_its_diagnostic(broken: BrokenSet) -> None:
+    result = compile_documents([Document(*document) for document in broken.documents], broken.bootstrap_admin)
+    assert result.policy is None
+    found = [(error.code, error.file, error.line, error.column) for error in result.errors]
+    assert found == [(broken.code, broken.file, broken.line, broken.column)], result.errors
+    assert result.errors[0].message
+
+
+@pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation"])
+def test_a_shipped_folder_compiles_without_a_word(name: str) -> None:
+    result = compile_documents(read_folder(policies_folder(name)), False)
+    assert result.diagnostics == ()
+    assert result.policy is not None
+
+
+def test_the_default_folder_holds_every_default() -> None:
+    documents = read_folder(policies_folder("default"))
+    result = compile_documents(documents, False)
+    assert result.policy == PolicySet()
+    assert {value.layer for value in effective_values(result, "dept.sales")} == {"base"}
+
+
+def test_the_minimal_example_governs() -> None:
+    policy = compile_documents(read_folder(policies_folder("examples/minimal")), True).policy
+    assert policy is not None
+    assert policy.rbac is None
+    assert (policy.write_policy.threshold, policy.retrieve_policy.top_k) == (0.7, 6)
+    assert (policy.decay_policy.max_strength, policy.namespace_policy.default_isolation) == (2.0, True)
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_files() -> None:
+    result = compiled("write_policy:\n  treshold: 1\n  threshold: 2\ndecay_policy: 5\n", "rbac:\n  rolse: {}\nx: 1\n")
+    found = [(error.code, error.file, error.line) for error in result.errors]
+    assert found == [
+        ("UNKNOWN_KEY", "0.yaml", 2),
+        ("OUT_OF_RANGE", "0.yaml", 3),
+        ("WRONG_TYPE", "0.yaml", 4),
+        ("UNKNOWN_KEY", "1.yaml", 2),
+        ("UNKNOWN_KEY", "1.yaml", 3),
+    ]
+
+
+def test_a_thousand_violations_are_a_thousand_diagnostics() -> None:
+    grants = "".join("      - {namespace: A, permissions: [review]}\n" for _ in range(1000))
+    result = compiled(f"rbac:\n  roles:\n    a:\n      grants:\n{grants}")
+    assert [error.line for error in result.errors] == list(range(5, 1005))
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("write_policy: {treshold: 1}", "did you mean 'threshold'?"),
+        ("retreive_policy: {}", "did you mean 'retrieve_policy'?"),
+        ("retrieve_policy: {weights: {vectr: 1}}", "did you mean 'vector'?"),
+        ("namespace_policy: {overrides: {a: {decay_polcy: {}}}}", "did you mean 'decay_policy'?"),
+        ("conflict_policy: {source_priority: [human]}", "did you mean 'HUMAN'?"),
+        ("write_policy: {threshold: '0.7'}", "a number such as 0.5, without quotes"),
+        ("write_policy: {dedup: off}", "write false"),
+        ("rbac: {roles: {reader: {}}, principals: {a: {roles: [raeder]}}}", "did you mean 'reader'?"),
+        ("rbac: {roles: {a: {includes: [b]}, b: {includes: [a]}}}", "a → b → a"),
+    ],
+)
+def test_a_diagnostic_says_what_would_be_right(content: str, hint: str) -> None:
+    assert hint in compiled(content).errors[0].message
+
+
+def test_a_value_in_two_files_names_both_places() -> None:
+    [error] = compiled("write_policy:\n  threshold: 0.7\n", "\nwrite_policy:\n  threshold: 0.8\n").errors
+    assert (error.file, error.line, error.path) == ("1.yaml", 3, "write_policy.threshold")
+    assert "0.yaml:2:3" in error.message
+
+
+def test_a_very_long_key_makes_a_short_diagnostic() -> None:
+    [error] = compiled(f"write_policy: {{? {'x' * 50_000} : 1}}").errors
+    assert error.code == "UNKNOWN_KEY"
+    assert len(error.message) + len(error.path) < 1000
+
+
+def test_a_section_may_be_spread_over_files() -> None:
+    result = compiled("write_policy:\n  threshold: 0.8\n", "write_policy:\n  dedup: false\n")
+    assert result.policy is not None
+    assert (result.policy.write_policy.threshold, result.policy.write_policy.dedup) == (0.8, False)
+
+
+def test_scientific_notation_is_a_number() -> None:
+    assert policy_of("decay_policy: {monthly_decay: 1e-3}").decay_policy.monthly_decay == 0.001
+
+
+def test_weights_that_do_not_sum_to_one_are_accepted_with_a_warning() -> None:
+    base = "retrieve_policy:\n  weights: {vector: 0.5}\n"
+    over = "namespace_policy:\n  overrides:\n    a:\n      retrieve_policy:\n        weights: {text: 0.5}\n"
+    result = compiled(base, over)
+    assert result.policy is not None
+    assert [(found.severity, found.code, found.file, found.line) for found in result.diagnostics] == [
+        (Severity.WARNING, "WEIGHTS_NORMALISED", "0.yaml", 2),
+        (Severity.WARNING, "WEIGHTS_NORMALISED", "1.yaml", 5),
+    ]
+
+
+def test_an_override_is_judged_as_merged_over_the_nearest_valid_one() -> None:
+    content = """namespace_policy:
+  overrides:
+    a: {write_policy: {threshold: 5}}
+    a.b: {write_policy: {dedup: false}}
+    a.b.c: {write_policy: {short_term_threshold: 0.8}}
+"""
+    assert [(error.code, error.line) for error in compiled(content).errors] == [
+        ("OUT_OF_RANGE", 3),
+        ("THRESHOLDS_NOT_ORDERED", 5),
+    ]
+
+
+def test_what_compiles_also_resolves_in_a_data_plane() -> None:
+    content = """namespace_policy:
+  overrides:
+    a.b: {retrieve_policy: {weights: {text: 0.2}}, namespace_policy: {subject_required: true}}
+    a: {retrieve_policy: {weights: {vector: 0.4}}}
+"""
+    view = EffectivePolicies(from_json(to_json(policy_of(content)))).for_namespace("a.b.c")
+    assert (view.retrieve.weights.text, view.retrieve.weights.vector, view.subject_required) == (0.2, 0.4, True)
+
+
+def test_nine_includes_in_a_row_are_accepted() -> None:
+    links = "".join(f"    r{place}: {{includes: [r{place + 1}]}}\n" for place in range(9))
+    assert compiled(f"rbac:\n  roles:\n{links}    r9: {{}}\n").errors == ()
+
+
+def test_a_file_that_cannot_be_read_does_not_make_its_roles_unknown() -> None:
+    result = compiled("rbac: {principals: {a: {roles: [reader]}}}", "rbac:\n  roles: &x\n    reader: {}\n")
+    assert [error.code for error in result.errors] == ["ANCHOR"]
+
+
+def test_an_administrator_needs_a_key_and_the_whole_of_the_namespaces() -> None:
+    grant = "{namespace: NAMESPACE, permissions: [policy.reload]}"
+    admin = f"rbac: {{principals: {{ann: {{api_key_sha256: ['{KEY_1}'], grants: [{grant}]}}}}}}"
+    assert compiled(admin.replace("NAMESPACE", "'*'"), bootstrap_admin=False).errors == ()
+    for content in (admin.replace("NAMESPACE", "dept"), "rbac: {principals: {ann: {}}}"):
+        assert [error.code for error in compiled(content, bootstrap_admin=False).errors] == ["NO_ADMINISTRATOR"]
+
+
+def test_effective_values_name_the_place_and_layer_of_each() -> None:
+    result = compiled(
+        "write_policy:\n  threshold: 0.8\n",
+        "namespace_policy:\n  overrides:\n    dept:\n      write_policy:\n        dedup: false\n"
+        "    dept.sales:\n      retrieve_policy:\n        weights:\n          text: 0.3\n        recency_words: [新]\n",
+    )
+    values = {value.path: value for value in effective_values(result, "dept.sales.agent_a")}
+    assert values["write_policy.threshold"][1:] == (0.8, "0.yaml", 2, "base")
+    assert values["write_policy.dedup"][1:] == (False, "1.yaml", 5, "dept")
+    assert values["retrieve_policy.weights.text"][1:] == (0.3, "1.yaml", 9, "dept.sales")
+    assert values["retrieve_policy.recency_words"][1:] == (["新"], "1.yaml", 10, "dept.sales")
+    assert values["retrieve_policy.weights.vector"][1:] == (0.6, "", 0, "default")
+    others = {value.path: value.layer for value in effective_values(result, "dept.salesforce")}
+    assert (others["retrieve_policy.weights.text"], others["write_policy.dedup"]) == ("default", "dept")
+
+
+def test_a_refused_set_has_no_effective_values() -> None:
+    with pytest.raises(ValueError, match="did not compile"):
+        effective_values(compiled("x: 1"), "dept")
+
+
+def test_the_version_names_content_and_not_the_order_of_documents() -> None:
+    first, second = Document("a.yaml", b"write_policy: {}"), Document("b.yaml", b"decay_policy: {}")
+    version = compile_documents([first, second], True).version
+    assert version == compile_documents([second, first], True).version
+    assert version != compile_documents([first], True).version
+    assert version.startswith("sha256:")
+    assert len(version) == 71
+
+
+def test_the_result_crosses_a_process_boundary() -> None:
+    result = compiled("write_policy:\n  threshold: 0.8\nretrieve_policy: {weights: {text: 1}}\n")
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_diagnostics_are_the_same_for_equal_documents() -> None:
+    broken = "write_policy: {a: 1, b: 2}\nrbac: {c: 3}\n"
+    assert compiled(broken) == compiled(broken)
+
+
+def roles(count: int) -> str:
+    grants = "".join(f"{{namespace: n{place}, permissions: [review]}}, " for place in range(count))
+    return f"rbac: {{roles: {{a: {{grants: [{grants}]}}}}}}"
+
+
+def test_losing_up_to_a_fifth_of_the_grants_is_no_shrink() -> None:
+    assert shrinks(policy_of(roles(10)), policy_of(roles(8))) == []
+    assert shrinks(policy_of(roles(10)), policy_of(roles(7))) == ["removes 3 of 10 grants, over 20%"]
+
+
+def test_losing_an_override_or_the_last_administrator_is_a_shrink() -> None:
+    override = policy_of("namespace_policy: {overrides: {dept.sales: {}}}")
+    assert shrinks(override, PolicySet()) == ["removes the overrides of namespace dept.sales"]
+    grant = "{namespace: '*', permissions: [policy.reload]}"
+    admin = policy_of(f"rbac: {{principals: {{ann: {{api_key_sha256: ['{KEY_1}'], grants: [{grant}]}}}}}}")
+    assert "removes the last administrator (ann)" in shrinks(admin, PolicySet())
+    assert shrinks(PolicySet(), admin) == []
+
+
+def test_an_equal_policy_is_no_shrink() -> None:
+    policy = policy_of(roles(10))
+    assert shrinks(policy, policy) == []
+    assert json.loads(to_json(policy))["rbac"]["roles"]["a"]["grants"][0]["namespace"] == "n0"

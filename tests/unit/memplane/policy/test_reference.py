@@ -1,0 +1,51 @@
+"""What policies/ says about itself is what the models say."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from memplane.builtin import policies_folder
+from memplane.policy.model import Grant, PolicySet, WriteRule
+from tools.generate_schema import SCHEMA, schema_text
+
+README = (policies_folder("default").parent / "README.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `(\w+)`(?: †)? \|.*?\| ([^|]+) \|[^|]*\|$", README, re.MULTILINE)
+DEFAULTS = PolicySet().model_dump(mode="json", exclude={"rbac": True, "write_policy": {"rules"}})
+
+
+def leaves(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        leaf
+        for key, below in value.items()
+        for leaf in (leaves(below) if isinstance(below, dict) and below else [(key, below)])
+    ]
+
+
+def test_the_schema_is_current() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text()
+
+
+def test_the_schema_checks_overrides_as_sections() -> None:
+    overrides = json.loads(schema_text())["$defs"]["SectionOverrides"]["properties"]
+    assert overrides["write_policy"] == {"$ref": "#/$defs/WritePolicy"}
+
+
+@pytest.mark.parametrize(("key", "default"), leaves(DEFAULTS), ids=lambda value: str(value)[:40])
+def test_the_reference_tells_every_key_and_its_default(key: str, default: Any) -> None:
+    shown = {"sales_data": "{sales_data: 1/24}"}.get(key) or as_written(default)
+    assert (key.replace("sales_data", "by_category"), shown) in ROWS
+
+
+def as_written(default: Any) -> str:
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    if isinstance(default, list):
+        return f"[{', '.join(default)}]"
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+@pytest.mark.parametrize("key", [*WriteRule.model_fields, *Grant.model_fields])
+def test_the_reference_tells_the_keys_of_rules_and_grants(key: str) -> None:
+    assert key in dict(ROWS)
