@@ -61,8 +61,9 @@ class SqliteRecordStore:
         if self._closed:
             return
         self._closed = True
-        await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._readers.close)
+        # Last, for the last connection to go moves the write-ahead log into the file, which readers cannot.
+        await asyncio.to_thread(self._writer.close)
         os.close(self._lock_descriptor)
 
     async def commit(self, commits: Sequence[Commit], deadline_s: float) -> list[CommitResult]:
