@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from dataplane.adapters.inmemory import deadline
 from dataplane.logic.tokens import query_tokens
 from dataplane.model import Vector
 
@@ -29,10 +30,12 @@ class HashEmbedder:
 
     async def embed_queries(self, texts: Sequence[str], deadline_s: float) -> list[Vector]:
         """See the port."""
+        deadline.check("embedder", deadline_s)
         return [_embed(text) for text in texts]
 
     async def embed_passages(self, texts: Sequence[str], deadline_s: float) -> list[Vector]:
         """See the port."""
+        deadline.check("embedder", deadline_s)
         return [_embed(text) for text in texts]
 
     def count_tokens(self, text: str) -> int:

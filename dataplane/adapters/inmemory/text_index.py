@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from dataplane.adapters.inmemory import deadline
 from dataplane.logic.bm25 import inverse_frequency, term_weights
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, IndexEntry, Scope
+
+BACKEND = "text_index"
 
 
 class InMemoryTextIndex:
@@ -17,12 +20,14 @@ class InMemoryTextIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         for entry in entries:
             self._entries[entry.memory_id] = entry
             self._weights[entry.memory_id] = term_weights(Counter(entry.tokens))
 
     async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         for memory_id in memory_ids:
             self._entries.pop(memory_id, None)
             self._weights.pop(memory_id, None)
@@ -31,6 +36,7 @@ class InMemoryTextIndex:
         self, scope: Scope, tokens: Sequence[str], filter: Filter, top_k: int, deadline_s: float
     ) -> list[Candidate]:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         inside = [entry for entry in self._entries.values() if scope.covers(entry.namespace, entry.pool)]
         telling = {token: self._inverse_frequency(token, inside) for token in tokens}
         found = [
@@ -42,13 +48,16 @@ class InMemoryTextIndex:
 
     async def versions(self, deadline_s: float) -> dict[str, int]:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         return {entry.memory_id: entry.version for entry in self._entries.values()}
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
 
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         self._entries.clear()
         self._weights.clear()
 

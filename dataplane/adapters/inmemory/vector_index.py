@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dataplane.adapters.inmemory import deadline
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, IndexEntry, Scope, Vector
+
+BACKEND = "vector_index"
 
 
 class InMemoryVectorIndex:
@@ -17,6 +20,7 @@ class InMemoryVectorIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         for entry in entries:
             if entry.embedding is None:
                 raise ValueError(f"{entry.memory_id} has no embedding; a vector index needs one")
@@ -25,6 +29,7 @@ class InMemoryVectorIndex:
 
     async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         for memory_id in memory_ids:
             self._entries.pop(memory_id, None)
 
@@ -32,6 +37,7 @@ class InMemoryVectorIndex:
         self, scope: Scope, vector: Vector, filter: Filter, top_k: int, deadline_s: float
     ) -> list[Candidate]:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         self._check(vector)
         found = [
             Candidate(entry.memory_id, entry.version, _cosine(entry.embedding, vector))
@@ -44,13 +50,16 @@ class InMemoryVectorIndex:
 
     async def versions(self, deadline_s: float) -> dict[str, int]:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         return {entry.memory_id: entry.version for entry in self._entries.values()}
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
 
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
+        deadline.check(BACKEND, deadline_s)
         self._entries.clear()
 
     async def close(self) -> None:
