@@ -1,0 +1,68 @@
+"""Both services of the control plane on a real port, in the test's own process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+
+from controlplane.reload import Command, Parts, Reloader
+from controlplane.server import PolicyAdminServicer
+from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
+from memplane.policy.access import hash_api_key
+from memplane.rpc.interceptors import ErrorInterceptor
+from memplane.v1.policy_admin_service_pb2_grpc import (
+    PolicyAdminServiceStub,
+    add_PolicyAdminServiceServicer_to_server,
+)
+from memplane.v1.policy_discovery_service_pb2_grpc import (
+    PolicyDiscoveryServiceStub,
+    add_PolicyDiscoveryServiceServicer_to_server,
+)
+from tests.unit.controlplane.parts import ADMIN_KEY, NODE_KEY, make_parts, policy, started
+
+if TYPE_CHECKING:  # the stubs alone know these
+    from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceAsyncStub
+    from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceAsyncStub
+
+ADMIN = (("authorization", f"Bearer {ADMIN_KEY}"),)
+NODE = (("authorization", f"Bearer {NODE_KEY}"),)
+
+
+@dataclass(frozen=True)
+class Serving:
+    parts: Parts
+    reloader: Reloader
+    discovery_servicer: PolicyDiscoveryServicer
+    channel: grpc.aio.Channel
+    admin: "PolicyAdminServiceAsyncStub"
+    discovery: "PolicyDiscoveryServiceAsyncStub"
+
+    async def put_in_force(self, top_k: int) -> int:
+        response = await self.reloader.reload(Command(policy(top_k), "test"))
+        return response.revision.generation
+
+
+@asynccontextmanager
+async def serving(data: Path, heartbeat_s: float = 60.0, folder: Path | None = None) -> AsyncIterator[Serving]:
+    parts = await make_parts(data, folder)
+    reloader = await started(parts)
+    options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s)
+    discovery = PolicyDiscoveryServicer(parts.snapshots, parts.fleet, parts.clock, options)
+    server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code: None)])
+    admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet)
+    add_PolicyAdminServiceServicer_to_server(admin, server)
+    add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)])
+    try:
+        yield Serving(
+            parts, reloader, discovery, channel, PolicyAdminServiceStub(channel), PolicyDiscoveryServiceStub(channel)
+        )
+    finally:
+        await channel.close()
+        await server.stop(0)
+        await parts.store.close()
