@@ -39,6 +39,7 @@ _JOINING = (
     "\u0600-\u0dff\u0f00-\u109f\u1780-\u18af\ua840-\ua8ff\ua980-\uabff\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc"
     "\U00010800-\U00011fff"
 )
+_JOINER = re.compile("[\u200c\u200d]")
 _JOINERS = re.compile(
     f"((?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
     f"|(?:(?<=[{_PICTOGRAPH}])|(?<=[{_PICTOGRAPH}]\ufe0f))\u200d(?=[{_PICTOGRAPH}]))"
@@ -53,7 +54,7 @@ def normalise_content(text: str) -> str:
     """The text by the rules above; "" when nothing visible is left."""
     text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     if not text.isascii():
-        text = _composed(_joined(text))
+        text = _shaped(text)
     text = text.strip()
     return text if _VISIBLE.search(text) else ""
 
@@ -73,9 +74,17 @@ def content_hash(namespace: str, content: str, kind: Kind) -> str:
     return digest.hexdigest()
 
 
+def _shaped(text: str) -> str:
+    text = _composed(_STRAY_SELECTORS.sub("", _TAGS.sub(lambda found: found[1] or "", text)))
+    joined = _joined(text)
+    if joined == text:
+        return text
+    joined = _composed(joined)
+    # Marks that a joiner kept apart may change places, and so another joiner lose its neighbour: then all of them go.
+    return joined if _joined(joined) == joined else _composed(_JOINER.sub("", joined))
+
+
 def _joined(text: str) -> str:
-    text = _TAGS.sub(lambda found: found[1] or "", text)
-    text = _STRAY_SELECTORS.sub("", text)
     return _JOINERS.sub(lambda found: found[1] or "", text)
 
 

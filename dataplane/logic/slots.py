@@ -68,7 +68,7 @@ _SYNONYMS = (
     ("like", "likes", "love", "loves", "enjoy", "enjoys"), ("work", "works", "job"), ("live", "lives", "home"),
     ("large", "big"), ("phone", "telephone"), ("starts", "begins"), ("buy", "purchase"),
 )  # fmt: skip
-_CANONICAL = _PERSON | {word: group[0] for group in _SYNONYMS for word in group}
+_CANONICAL = _PERSON | _NUMBER_WORDS | {word: group[0] for group in _SYNONYMS for word in group}
 _WITHOUT_CONTENT = re.compile(
     r"a|an|the|my|our|is|are|was|were|am|be|to|in|on|at|of|and|it|that|this|very|really|quite|so|just|also|too|now|has|have"
     r"|[的了呢吧啊是在很挺特就也都还我有个这那可真上里名做干就只]|特别|非常|平时|一个|一名|有点|可是|他|她"

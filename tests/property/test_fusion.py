@@ -1,0 +1,60 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataplane.logic.fusion import fuse
+from dataplane.model import Candidate
+from memplane.policy.model import FusionPolicy
+
+IDS = st.sampled_from([f"mem_{letter}" for letter in "abcdefgh"])
+SCORES = st.integers(min_value=-20, max_value=20).map(float)
+LISTS = st.dictionaries(
+    st.sampled_from(["vector", "text", "recent"]),
+    st.dictionaries(IDS, SCORES).map(lambda scores: [Candidate(one, 1, score) for one, score in scores.items()]),
+)
+POLICIES = st.builds(
+    FusionPolicy,
+    method=st.sampled_from(["zscore", "rrf"]),
+    vector_weight=st.sampled_from([0.5, 1.0]),
+    text_weight=st.sampled_from([0.5, 1.0]),
+)
+
+
+@given(LISTS, POLICIES, st.integers(min_value=0, max_value=10))
+@settings(max_examples=200, deadline=None)
+def test_every_listed_id_comes_once_and_fewer_are_a_beginning_of_all(
+    lists: dict[str, list[Candidate]], policy: FusionPolicy, top_n: int
+) -> None:
+    everything = fuse(lists, policy, 100)
+    assert sorted(everything) == sorted({one.memory_id for candidates in lists.values() for one in candidates})
+    assert fuse(lists, policy, top_n) == everything[:top_n]
+
+
+@given(LISTS, POLICIES)
+@settings(max_examples=100, deadline=None)
+def test_the_order_within_lists_and_of_lists_does_not_matter(
+    lists: dict[str, list[Candidate]], policy: FusionPolicy
+) -> None:
+    turned = {name: candidates[::-1] for name, candidates in reversed(lists.items())}
+    assert fuse(turned, policy, 100) == fuse(lists, policy, 100)
+
+
+@given(st.dictionaries(IDS, SCORES, min_size=1), POLICIES)
+@settings(max_examples=100, deadline=None)
+def test_one_list_keeps_its_order(scores: dict[str, float], policy: FusionPolicy) -> None:
+    fused = fuse({"vector": [Candidate(one, 1, score) for one, score in scores.items()]}, policy, 100)
+    assert fused == sorted(scores, key=lambda one: (-scores[one], one))
+
+
+@given(LISTS, POLICIES, st.floats(min_value=0.5, max_value=8.0), st.floats(min_value=-5.0, max_value=5.0))
+@settings(max_examples=100, deadline=None)
+def test_the_best_of_every_list_comes_first_on_any_scale(
+    lists: dict[str, list[Candidate]], policy: FusionPolicy, factor: float, shift: float
+) -> None:
+    lists = {
+        name: [
+            *(Candidate(one.memory_id, 1, one.score * factor + shift) for one in candidates),
+            Candidate("top", 1, 1e4),
+        ]
+        for name, candidates in lists.items()
+    }
+    assert fuse(lists, policy, 1) == (["top"] if lists else [])

@@ -1,0 +1,33 @@
+from dataplane.logic.explain import explain
+from dataplane.logic.rank import Ranked, Signals
+from dataplane.model import DAY_US
+from memplane.policy.model import Weights
+from tests.unit.dataplane.logic.examples import a_candidate
+
+
+def ranked(age_us: int | None, uses: int = 0, *, text: float = 0.0, task_alignment: float = 0.0) -> Ranked:
+    signals = Signals(0.87, text, 0.9, 1.0, 0.9, task_alignment, 1.0)
+    return Ranked(a_candidate(uses, category="billing"), 0.8, 0.8, signals, age_us)
+
+
+def test_a_hit_is_told_in_words() -> None:
+    told = explain(ranked(3 * DAY_US + 5, 3), Weights())
+    assert told == "similarity 0.87, said 3 days ago, recalled 3 times in 30 days, source USER"
+
+
+def test_one_is_singular_and_none_is_said() -> None:
+    assert "said 1 day ago, recalled 1 time in 7 days" in explain(ranked(DAY_US, 1), Weights(), window_days=7)
+    assert "not recalled in 30 days" in explain(ranked(DAY_US), Weights())
+
+
+def test_ages_of_every_size_are_told() -> None:
+    assert "at an unknown time" in explain(ranked(None), Weights())
+    assert "for a time to come" in explain(ranked(-1), Weights())
+    assert "within the last hour" in explain(ranked(0), Weights())
+    assert "said 2 hours ago" in explain(ranked(DAY_US // 12), Weights())
+
+
+def test_text_and_task_are_told_where_they_count() -> None:
+    told = explain(ranked(0, text=0.5, task_alignment=1.0), Weights(task_alignment=0.1))
+    assert "text match 0.50" in told
+    assert "category billing fits the task" in told

