@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from controlplane.compiled import Compiled, EffectiveValue, effective_values
 from controlplane.diagnose import (
@@ -27,7 +28,7 @@ from controlplane.overrides import check_overrides, weight_warnings
 from controlplane.rbac_checks import rbac_problems
 from controlplane.shrink import shrinks
 from controlplane.yaml_tree import Tree, read_tree
-from memplane.policy.codec import canonical_json, version_of
+from memplane.policy.codec import version_of
 from memplane.policy.effective import SECTIONS
 from memplane.policy.model import NamespacePolicy, PolicySet, Rbac, Section
 
@@ -128,7 +129,7 @@ def _check_sections(work: _Work) -> None:
             work.diagnostics.append(error_at("UNKNOWN_KEY", message, (name,), work.merged.positions, key=True))
             continue
         try:
-            work.sections[name] = model.model_validate_json(canonical_json(plain))
+            work.sections[name] = model.model_validate_json(to_json(plain))
         except ValidationError as error:
             work.diagnostics += model_diagnostics(error, model, (name,), work.merged.positions, work.merged.unread)
 

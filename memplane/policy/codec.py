@@ -26,13 +26,7 @@ def to_json(policy: PolicySet) -> bytes:
     overrides = dump["namespace_policy"]["overrides"]
     for namespace, sections in overrides.items():
         overrides[namespace] = {name: section for name, section in sections.items() if section}
-    return canonical_json(dump)
-
-
-def canonical_json(value: object) -> bytes:
-    """JSON of plain values with sorted keys, UTF-8, no spaces; NaN and infinities raise ValueError."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
+    return json.dumps(dump, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def from_json(data: bytes) -> PolicySet:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
-from memplane.policy.codec import InvalidPolicy, canonical_json, first_problem
+from memplane.policy.codec import InvalidPolicy, first_problem
 from memplane.policy.model import (
     CachePolicy,
     ConflictPolicy,
@@ -159,7 +160,7 @@ def build_section(name: str, plain: Mapping[str, Any]) -> Section:
     Raises:
         ValidationError: It is not valid.
     """
-    return SECTIONS[name].model_validate_json(canonical_json(plain))
+    return SECTIONS[name].model_validate_json(to_json(plain, inf_nan_mode="constants"))
 
 
 def _nearest(nodes: Mapping[str, _T], namespace: str, base: _T) -> _T:

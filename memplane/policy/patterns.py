@@ -12,6 +12,7 @@ than `a+|b+`.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_WAYS = 10_000
 """`\\w{0,100}\\w{0,100}x`, which is at this bound, takes 0.5 s on 10,000 characters without an x (2026-11)."""
@@ -44,6 +45,7 @@ class _Scan:
     ways: int = 1
 
 
+@lru_cache(maxsize=1024)  # a policy asks for the same few patterns once per override
 def pattern_problem(pattern: str) -> str | None:
     """Why `pattern` may not be used, and what would be right; None when it may."""
     try:

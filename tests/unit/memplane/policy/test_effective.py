@@ -93,3 +93,9 @@ def test_merging_changes_neither_side() -> None:
     base, override = {"a": {"b": 1}}, {"a": {"c": 2}}
     assert merge(base, override) == {"a": {"b": 1, "c": 2}}
     assert (base, override) == ({"a": {"b": 1}}, {"a": {"c": 2}})
+
+
+def test_an_override_that_is_no_number_is_refused() -> None:
+    data = b'{"namespace_policy": {"overrides": {"a": {"write_policy": {"threshold": NaN}}}}}'
+    with pytest.raises(InvalidPolicy):
+        EffectivePolicies(from_json(data))
