@@ -1,0 +1,59 @@
+"""How this data plane is doing, for the control plane: no content, no ids."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import grpc
+
+from dataplane.pipelines.project import Projectors
+from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from memplane.v1 import policy_pb2
+
+_ORIGINS = {
+    PolicyOrigin.NONE: policy_pb2.POLICY_ORIGIN_UNSPECIFIED,
+    PolicyOrigin.CONTROL_PLANE: policy_pb2.POLICY_ORIGIN_CONTROL_PLANE,
+    PolicyOrigin.LAST_GOOD: policy_pb2.POLICY_ORIGIN_LAST_GOOD,
+}
+
+
+class Calls:
+    """Counts the calls that ended, by gRPC code."""
+
+    def __init__(self) -> None:
+        self.by_code: Counter[grpc.StatusCode] = Counter()
+
+    def count(self, _method: str, code: grpc.StatusCode) -> None:
+        """Counts one."""
+        self.by_code[code] += 1
+
+
+class Reporter:
+    """Puts the report together from what is known in the process; opens nothing."""
+
+    def __init__(self, holder: PolicyHolder, calls: Calls, projectors: Projectors, adapters: Sequence[tuple[str, str]]):
+        self.memory_count = 0
+        self.last_position = 0
+        self._holder = holder
+        self._calls = calls
+        self._projectors = projectors
+        self._adapters = tuple(adapters)
+
+    def report(self) -> policy_pb2.NodeReport:
+        """The report of this moment; counts of the record store are those of the last check."""
+        codes = self._calls.by_code
+        return policy_pb2.NodeReport(
+            backends=[self._backend(backend, adapter) for backend, adapter in self._adapters],
+            policy_origin=_ORIGINS[self._holder.origin],
+            call_count=codes.total(),
+            error_count=codes.total() - codes[grpc.StatusCode.OK],
+            memory_count=self.memory_count,
+        )
+
+    def _backend(self, backend: str, adapter: str) -> policy_pb2.BackendStatus:
+        status = policy_pb2.BackendStatus(backend=backend, adapter=adapter, healthy=True)
+        for projector in self._projectors:
+            if projector.name == backend:
+                status.healthy = not projector.last_error
+                status.detail = projector.last_error
+                status.lag = max(0, self.last_position - projector.position)
+        return status

@@ -1,0 +1,52 @@
+"""What each plane's process needs of the system: the clock, a lock on its folder, signals, a ready file."""
+
+import asyncio
+import fcntl
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import IO
+
+
+class FolderInUse(Exception):
+    """Another process works on the folder."""
+
+
+class SystemClock:
+    """The time of day."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970-01-01 UTC."""
+        return time.time_ns() // 1000
+
+
+def lock_folder(folder: Path, owner: str) -> IO[bytes]:
+    """Holds a folder, made if missing, until closed; the system lets go of it when the process dies."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = (folder / "lock").open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise FolderInUse(f"another {owner} works on {folder}") from error
+    return file
+
+
+def announce(ready_file: Path | None, address: str) -> None:
+    """Writes `{"address", "pid"}` to the ready file, whole or not at all."""
+    if ready_file is None:
+        return
+    draft = ready_file.with_name(ready_file.name + ".new")
+    draft.write_text(json.dumps({"address": address, "pid": os.getpid()}))
+    draft.replace(ready_file)
+
+
+async def until_told_to_stop() -> None:
+    """Waits for SIGTERM or SIGINT."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    await told.wait()

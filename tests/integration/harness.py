@@ -1,0 +1,149 @@
+"""A data plane in this process: real pipelines and gRPC over the embedded or the in-memory stores, a clock we own."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from dataplane.adapters.edge.text import EdgeTextIndex
+from dataplane.adapters.edge.vector import EdgeVectorIndex
+from dataplane.adapters.inmemory.embedder import HashEmbedder
+from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
+from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
+from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
+from dataplane.adapters.inprocess_cache import InProcessCache
+from dataplane.adapters.sqlite.connection import SqliteOptions
+from dataplane.adapters.sqlite.store import SqliteRecordStore
+from dataplane.codec import fields_of
+from dataplane.logic.tokens import TOKENIZER
+from dataplane.main import CACHE_BYTES, Stores, build_pipelines, build_projectors
+from dataplane.pipelines.project import ProjectorOptions, Projectors
+from dataplane.pipelines.record import Recorder
+from dataplane.server.memory_service import MemoryService
+from memplane.policy.access import AccessIndex, hash_api_key
+from memplane.policy.effective import EffectivePolicies
+from memplane.policy.model import PolicySet
+from memplane.policy.snapshot import PolicySnapshot
+from memplane.rpc.interceptors import ErrorInterceptor
+from memplane.rpc.server import bind, new_server
+from memplane.v1 import memory_service_pb2 as pb
+from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub, add_MemoryServiceServicer_to_server
+
+ADMIN_KEY = "mpk_00000000_admin-key-of-the-tests"
+NOW_US = 1_760_000_000_000_000
+
+
+class FixtureClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self, now_us: int = NOW_US):
+        self.time_us = now_us
+
+    def now_us(self) -> int:
+        return self.time_us
+
+    def forward(self, *, days: float = 0.0, seconds: float = 0.0) -> None:
+        self.time_us += int((days * 86_400 + seconds) * 1_000_000)
+
+
+@dataclass
+class Plane:
+    """The running plane and everything a test may reach into."""
+
+    stub: MemoryServiceStub
+    stores: Stores
+    projectors: Projectors
+    recorder: Recorder
+    clock: FixtureClock
+    codes: list[grpc.StatusCode] = field(default_factory=list)
+    snapshot: PolicySnapshot | None = None
+
+    def use(self, policy: Mapping[str, Any], generation: int = 1) -> None:
+        """Puts a policy in force, given as plain sections."""
+        model = PolicySet.model_validate_json(json.dumps(policy))
+        access = AccessIndex(model.rbac, hash_api_key(ADMIN_KEY))
+        self.snapshot = PolicySnapshot(
+            f"sha256:{generation:064x}", generation, self.clock.now_us(), EffectivePolicies(model), access
+        )
+
+
+def as_user(key: str = ADMIN_KEY) -> tuple[tuple[str, str], ...]:
+    """Metadata of a caller."""
+    return (("authorization", f"Bearer {key}"),)
+
+
+KEEP_ALL: Mapping[str, Any] = {"write_policy": {"threshold": 0.0, "short_term_threshold": 0.0}}
+"""A policy that admits everything the model has an opinion of, and merges repeats."""
+
+
+@asynccontextmanager
+async def running_plane(
+    folder: Path | None = None, policy: Mapping[str, Any] | None = None, **stores: Any
+) -> AsyncIterator[Plane]:
+    """A plane on the embedded stores in `folder`, or in memory without one; `stores` replaces single ones."""
+    async with AsyncExitStack() as stack:
+        made = await open_stores(folder, stack, **stores)
+        options = ProjectorOptions(flush_interval_s=0.05, backoff_s=0.02, trim_interval_s=0.1)
+        projectors, recorder, clock = build_projectors(made, options), Recorder(made.records, 0.01), FixtureClock()
+        codes: list[grpc.StatusCode] = []
+        server = new_server([ErrorInterceptor(lambda _method, code: codes.append(code))])
+        port = bind(server, "127.0.0.1:0")
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
+        plane = Plane(MemoryServiceStub(channel), made, projectors, recorder, clock, codes)
+        plane.use(KEEP_ALL if policy is None else policy)
+        pipelines = build_pipelines(made, projectors, recorder, None, clock)
+        service = MemoryService(pipelines, lambda: plane.snapshot, clock, made.embedder.dimension)
+        add_MemoryServiceServicer_to_server(service, server)
+        await projectors.start()
+        recorder.start()
+        await server.start()
+        try:
+            yield plane
+        finally:
+            await server.stop(0.5)
+            await recorder.stop()
+            await projectors.stop()
+
+
+async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) -> Stores:
+    """The stores of a plane; those `given` by name are taken as they are."""
+    embedder = given.get("embedder") or HashEmbedder()
+    cache = InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
+    if folder is None:
+        return Stores(
+            records=given.get("records") or InMemoryRecordStore(fields_of),
+            vectors=given.get("vectors") or InMemoryVectorIndex(embedder.dimension),
+            texts=given.get("texts") or InMemoryTextIndex(),
+            cache=cache,
+            embedder=embedder,
+        )
+    records = await SqliteRecordStore.open(folder / "records.sqlite3", options=SqliteOptions(), fields_of=fields_of)
+    stack.push_async_callback(records.close)
+    vectors = EdgeVectorIndex.open(folder / "vectors", embedder.dimension, embedder.model)
+    stack.push_async_callback(vectors.close)
+    texts = EdgeTextIndex.open(folder / "texts", TOKENIZER)
+    stack.push_async_callback(texts.close)
+    return Stores(records, vectors, texts, cache, embedder)
+
+
+async def write(plane: Plane, content: str, namespace: str = "dept.sales", **fields: Any) -> pb.WriteMemoryResponse:
+    """Writes as the administrator; the session keeps what no rule admits."""
+    fields.setdefault("session_id", "s1")
+    request = pb.WriteMemoryRequest(namespace=namespace, content=content, **fields)
+    return await plane.stub.WriteMemory(request, metadata=as_user())
+
+
+async def search(plane: Plane, query: str, namespace: str = "dept.sales", **fields: Any) -> pb.SearchMemoriesResponse:
+    """Searches as the administrator."""
+    request = pb.SearchMemoriesRequest(namespace=namespace, query=query, **fields)
+    return await plane.stub.SearchMemories(request, metadata=as_user())
+
+
+def contents(response: pb.SearchMemoriesResponse) -> list[str]:
+    """What the hits say, best first."""
+    return [hit.memory.content for hit in response.hits]
