@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 import click
 import grpc
 
+from memplane.cli.output import short_time
 from memplane.cli.planes import WRITE_SERVICE, is_serving
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.client import RpcError
@@ -89,7 +90,7 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
     yield Finding(
         f"{node} connected",
         status.connected,
-        f"last seen {status.last_seen_time.ToJsonString()}",
+        f"last seen {short_time(status.last_seen_time)}",
         ""
         if status.connected
         else "check its process and its way to the control plane; it serves its last good policy",

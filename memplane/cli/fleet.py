@@ -2,7 +2,7 @@
 
 import click
 
-from memplane.cli.output import enum_name, plain
+from memplane.cli.output import enum_name, plain, short_time
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.v1 import policy_admin_service_pb2 as pb
 
@@ -35,7 +35,7 @@ def fleet(session: Session, /) -> None:
             each.generation,
             each.connected,
             each.report.memory_count,
-            each.last_seen_time.ToJsonString() if each.HasField("last_seen_time") else "",
+            short_time(each.last_seen_time),
             each.error_detail,
         )
         for each in answer.data_planes

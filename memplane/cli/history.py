@@ -2,7 +2,7 @@
 
 import click
 
-from memplane.cli.output import plain, shorten
+from memplane.cli.output import plain, short_time, shorten
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.v1 import memory_service_pb2 as pb
 
@@ -31,7 +31,7 @@ def history(session: Session, /, namespace: str, memory_id: str) -> None:
         (
             each.memory.version,
             each.change,
-            each.record_time.ToJsonString(),
+            short_time(each.record_time),
             each.principal_id,
             each.reason,
             shorten(each.memory.content),

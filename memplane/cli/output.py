@@ -1,12 +1,14 @@
 """What the command line prints: tables for people, or one JSON value on stdout for programs."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +16,10 @@ from rich.text import Text
 from memplane.client.convert import enum_prefix
 
 JsonValue = Any  # whatever json.dumps takes
+PIPE_WIDTH = 180
+"""Columns of a table that goes into a pipe or a file."""
+WHOLE = frozenset({"id", "when", "generation", "version"})
+"""Columns that are never broken: what people copy or compare."""
 
 
 class Output:
@@ -26,7 +32,7 @@ class Output:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         self.notes = Console(stderr=True, highlight=False)
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
     def json(self, value: JsonValue) -> None:
         """Prints one JSON value."""
@@ -49,7 +55,7 @@ class Output:
         table = Table(title=title or None, title_justify="left")
         for index, name in enumerate(columns):
             numeric = bool(filled) and all(_is_number(row[index]) for row in filled)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=name in WHOLE)
         for row in filled:
             table.add_row(*(Text(cell) for cell in row))
         self._console.print(table)
@@ -92,6 +98,11 @@ def enum_name(message: Message, field: str) -> str:
     number = getattr(message, field)
     found = kind.values_by_number.get(number)
     return str(found.name).removeprefix(enum_prefix(kind)) if found else str(number)
+
+
+def short_time(moment: Timestamp) -> str:
+    """The instant in UTC, to the second; empty for an absent one."""
+    return moment.ToDatetime().strftime("%Y-%m-%d %H:%M:%SZ") if moment.ByteSize() else ""
 
 
 def shorten(text: str, max_chars: int = 100) -> str:

@@ -1,12 +1,13 @@
 """`memplane policy`: checks, reloads and shows policy."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 from google.protobuf.json_format import MessageToDict
 
-from memplane.cli.output import Output, enum_name, plain
+from memplane.cli.output import Output, enum_name, plain, short_time
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_pb2
@@ -114,9 +115,7 @@ def show(session: Session, /, generation: int) -> None:
         session.out.json({**plain(revision), "documents": texts})
         return
     session.out.line(f"generation {revision.generation}, {revision.version_info}", "bold")
-    session.out.line(
-        f"by {revision.author} ({revision.origin}) {revision.create_time.ToJsonString()} {revision.comment}"
-    )
+    session.out.line(f"by {revision.author} ({revision.origin}) {short_time(revision.create_time)} {revision.comment}")
     for name, text in texts.items():
         session.out.line(f"\n# {name}", "bold")
         session.out.line(text.rstrip())
@@ -144,7 +143,7 @@ def history(session: Session, /) -> None:
         (
             each.generation,
             each.version_info[:19],
-            each.create_time.ToJsonString(),
+            short_time(each.create_time),
             each.author,
             each.origin,
             each.comment,
@@ -176,7 +175,7 @@ def effective(session: Session, /, namespace: str, only: str) -> None:
     if session.as_json:
         session.out.json({**plain(answer), "values": [plain(each) for each in kept]})
         return
-    rows = [(each.path, MessageToDict(each.value), _origin(each), each.layer) for each in kept]
+    rows = [(each.path, _value(each), _origin(each), each.layer) for each in kept]
     session.out.line(f"generation {answer.generation}, {answer.version_info}")
     session.out.table(("path", "value", "from", "layer"), rows)
 
@@ -205,6 +204,13 @@ def show_reload(out: Output, response: pb.ReloadPolicySetResponse) -> None:
 
 def _origin(value: policy_pb2.EffectiveValue) -> str:
     return f"{value.file}:{value.line}" if value.file else "built in"
+
+
+def _value(value: policy_pb2.EffectiveValue) -> str:
+    """The value as YAML and JSON both write it; whole numbers without a point."""
+    plain_value: Any = MessageToDict(value.value)
+    whole = isinstance(plain_value, float) and plain_value.is_integer()
+    return json.dumps(int(plain_value) if whole else plain_value, ensure_ascii=False)
 
 
 def _style(good: bool) -> str:

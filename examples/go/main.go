@@ -1,0 +1,105 @@
+// Writes one memory and finds it again. Everything it knows of MemPlane comes from the .proto files.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	pb "memplane.example/client/memplanev1"
+)
+
+// Tries UNAVAILABLE again; a pause that the server asks for (grpc-retry-pushback-ms) wins over the backoff.
+const serviceConfig = `{"methodConfig": [{
+  "name": [{"service": "memplane.v1.MemoryService"}],
+  "timeout": "30s",
+  "retryPolicy": {
+    "maxAttempts": 4, "initialBackoff": "0.2s", "maxBackoff": "3s", "backoffMultiplier": 3,
+    "retryableStatusCodes": ["UNAVAILABLE"]
+  }
+}]}`
+
+const namespace = "dept.sales.go_client"
+
+// apiKey sends the key with every call. Without TLS it travels as it is: use it on a trusted network only.
+type apiKey string
+
+func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(key)}, nil
+}
+
+func (apiKey) RequireTransportSecurity() bool { return false }
+
+func main() {
+	log.SetFlags(0)
+	target := os.Getenv("MEMPLANE_TARGET")
+	if target == "" {
+		target = "127.0.0.1:7701"
+	}
+	connection, err := grpc.NewClient(target,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(apiKey(os.Getenv("MEMPLANE_API_KEY"))),
+		grpc.WithDefaultServiceConfig(serviceConfig))
+	if err != nil {
+		log.Fatalf("target %s: %v", target, err)
+	}
+	defer connection.Close()
+	if err := writeAndSearch(context.Background(), pb.NewMemoryServiceClient(connection)); err != nil {
+		log.Fatal(explain(err))
+	}
+}
+
+func writeAndSearch(ctx context.Context, client pb.MemoryServiceClient) error {
+	written, err := client.WriteMemory(ctx, &pb.WriteMemoryRequest{
+		Namespace: namespace,
+		Content:   "Remember: Acme renews its service contract every March.",
+		Source:    &pb.Source{Type: pb.SourceType_SOURCE_TYPE_USER},
+		// The same id makes a retry safe: it returns the first answer.
+		RequestId: fmt.Sprintf("go-example-%d", time.Now().UnixNano()),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("wrote", written.GetMemory().GetId(), written.GetDecision().GetAction())
+
+	found, err := client.SearchMemories(ctx, &pb.SearchMemoriesRequest{
+		Namespace: namespace,
+		Query:     "When does Acme renew?",
+		// The answer includes the write above, whatever the indexes have seen.
+		AtLeastAsFresh: written.GetConsistencyToken(),
+	})
+	if err != nil {
+		return err
+	}
+	for _, hit := range found.GetHits() {
+		fmt.Printf("%d. %.3f %s\n", hit.GetRank(), hit.GetScore(), hit.GetMemory().GetContent())
+	}
+	for _, each := range found.GetDegraded() {
+		fmt.Println("degraded:", each.GetBackend(), each.GetFallback())
+	}
+	return nil
+}
+
+// explain names the reason and the fields at fault, from the details of the status.
+func explain(err error) string {
+	failed := status.Convert(err)
+	text := fmt.Sprintf("%s: %s", failed.Code(), failed.Message())
+	for _, detail := range failed.Details() {
+		switch found := detail.(type) {
+		case *errdetails.ErrorInfo:
+			text += " [" + found.GetReason() + "]"
+		case *errdetails.BadRequest:
+			for _, violation := range found.GetFieldViolations() {
+				text += "\n  " + violation.GetField() + ": " + violation.GetDescription()
+			}
+		}
+	}
+	return text
+}
