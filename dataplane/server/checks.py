@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from google.protobuf import struct_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from dataplane.codec import to_us
+from dataplane.codec import plain, to_us
 from dataplane.logic.normalise import normalise_label
 from memplane.errors import InvalidField, Violation
 from memplane.policy.model import is_namespace
@@ -105,16 +105,20 @@ class Notes:
             return 0
         return to_us(stamp)
 
-    def struct(self, field: str, value: struct_pb2.Struct, forbidden: frozenset[str] = frozenset()) -> None:
-        """A Struct of at most 16 KiB whose numbers are finite and whose top keys are not `forbidden`."""
+    def struct(
+        self, field: str, value: struct_pb2.Struct, forbidden: frozenset[str] = frozenset()
+    ) -> dict[str, object]:
+        """The plain values of a Struct of at most 16 KiB, all numbers finite, no top key among `forbidden`."""
         if value.ByteSize() > MAX_STRUCT_BYTES:
             self.add(field, f"has {value.ByteSize()} bytes; at most {MAX_STRUCT_BYTES} are allowed")
-            return
+            return {}
         for key in value.fields:
             if key.lower() in forbidden:
                 self.add(f"{field}.{key}", "may not be set here: it decides whose memory it is; use the field itself")
         if not _finite(value, depth=0):
             self.add(field, "holds a number that is not finite, an unset value, or more than 32 levels")
+            return {}
+        return plain(value)
 
 
 def _finite(value: struct_pb2.Struct | struct_pb2.ListValue, depth: int) -> bool:

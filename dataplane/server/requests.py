@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 from google.protobuf.message import Message
 
-from dataplane.codec import plain
 from dataplane.logic.normalise import normalise_content
 from dataplane.model import Draft, Kind, Layer, Pool, Source, SourceType, Vector
 from dataplane.server.checks import MAX_AHEAD_US, OWNER_KEYS, Notes
@@ -44,8 +43,6 @@ def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dime
 
 
 def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us: int, dimension: int) -> Draft:
-    notes.struct("metadata", request.metadata, OWNER_KEYS)
-    notes.struct("structured", request.structured)
     event_time_us = _event_time(notes, request, now_us)
     hint = notes.enum("layer_hint", request.layer_hint, _LAYERS)
     return Draft(
@@ -68,8 +65,8 @@ def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us:
         embedding=_embedding(notes, request, dimension),
         ttl_us=_ttl(notes, request),
         tags=notes.labels("tags", request.tags, 64),
-        metadata=plain(request.metadata),
-        structured=plain(request.structured),
+        metadata=notes.struct("metadata", request.metadata, OWNER_KEYS),
+        structured=notes.struct("structured", request.structured),
         pool=Pool(notes.enum("pool", request.pool, _POOLS) or Pool.PRIVATE),
         valid_from_us=_time(notes, request, "valid_from"),
         valid_to_us=_time(notes, request, "valid_to"),

@@ -55,6 +55,7 @@ class FixtureClock:
 class Plane:
     """The running plane and everything a test may reach into."""
 
+    address: str
     stub: MemoryServiceStub
     stores: Stores
     projectors: Projectors
@@ -93,8 +94,9 @@ async def running_plane(
         codes: list[grpc.StatusCode] = []
         server = new_server([ErrorInterceptor(lambda _method, code: codes.append(code))])
         port = bind(server, "127.0.0.1:0")
-        channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
-        plane = Plane(MemoryServiceStub(channel), made, projectors, recorder, clock, codes)
+        address = f"127.0.0.1:{port}"
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
+        plane = Plane(address, MemoryServiceStub(channel), made, projectors, recorder, clock, codes)
         plane.use(KEEP_ALL if policy is None else policy)
         pipelines = build_pipelines(made, projectors, recorder, None, clock)
         service = MemoryService(pipelines, lambda: plane.snapshot, clock, made.embedder.dimension)
