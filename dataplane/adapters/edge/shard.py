@@ -50,16 +50,9 @@ SLICE = 32
 """Points written between two turns of the event loop: 3 to 8 ms (2 busy cores, 2026-11)."""
 PAGE = 500
 """Points read between two turns of the event loop: 4 to 10 ms (2 busy cores, 2026-11)."""
-RANGE_FIELDS = (
-    "sequence",
-    "confidence",
-    "create_time",
-    "event_time",
-    "valid_from",
-    "valid_to",
-    "expire_time",
-)
-"""Numeric fields with an index of their own; ranges over others are checked point by point."""
+RANGE_FIELDS = ("create_time", "event_time")
+"""Numeric fields with an index of their own. Ranges over others are checked point by point, about 20 µs for each memory
+of the namespace (2 busy cores, 2026-11); every index more makes each write and flush dearer."""
 
 FieldIndex = KeywordIndexParams | FloatIndexParams
 PointId = int | uuid.UUID | str
@@ -252,7 +245,6 @@ def _create(folder: Path, spec: ShardSpec) -> EdgeShard:
     shard = _guarded(spec, lambda: EdgeShard.create(str(folder / "shard"), spec.config))
     for field, params in _field_indexes().items():
         _guarded(spec, partial(shard.update, UpdateOperation.create_field_index(field, params)))
-    _guarded(spec, shard.flush)
     (folder / "identity.json").write_text(json.dumps(_identity(spec)), encoding="utf-8")
     return shard
 

@@ -1,0 +1,267 @@
+"""What both indexes promise, and random filters over two tenants against the meaning of a filter."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.filters import matches
+from dataplane.model import (
+    EVERYTHING,
+    SYSTEM_SCOPE,
+    AllOf,
+    AnyOf,
+    Candidate,
+    Condition,
+    FieldValue,
+    Filter,
+    IndexEntry,
+    Not,
+    Operator,
+    Pool,
+    Scope,
+)
+from dataplane.ports import Index
+
+DIMENSION = 8
+A = Scope(("dept.a",))
+B = Scope(("dept.b",))
+
+FIELDS: dict[str, tuple[FieldValue, ...]] = {
+    "kind": ("FACT", "EPISODE"),
+    "tags": (("x",), ("x", "y"), ("INV-2024/0031", "中文"), ()),
+    "sequence": (0, 1, 7, None),
+    "event_time": (1_700_000_000_000_000, 1_700_000_000_000_001, 2**53, 2**53 + 1, None),
+    "confidence": (0.0, 0.25, 1.0, None),
+    "session_id": ("s", "", None),
+    'metadata.a.b"c\\': ("x", 1, 1.0, True, None),
+    "metadata.键": (0, False, "0", -1.5, 2**60 + 1, 1e300, None),
+}
+VALUES = (
+    "FACT",
+    "x",
+    "y",
+    "中文",
+    "s",
+    "0",
+    0,
+    1,
+    7,
+    0.25,
+    -1.5,
+    True,
+    False,
+    2**53,
+    2**53 + 1,
+    2**60,
+    1e300,
+    "absent",
+)
+NUMBERS = [value for value in VALUES if isinstance(value, int | float) and not isinstance(value, bool)]
+COMPARISONS = (Operator.LESS_THAN, Operator.LESS_OR_EQUAL, Operator.GREATER_THAN, Operator.GREATER_OR_EQUAL)
+
+
+class Searching(Protocol):
+    """Finds every entry of the scope that passes, whatever the query part of the index is."""
+
+    async def __call__(self, scope: Scope, filter: Filter = EVERYTHING, top_k: int = 1000) -> list[Candidate]: ...
+
+
+def deadline() -> float:
+    return asyncio.get_running_loop().time() + 60
+
+
+def entry(memory_id: str, namespace: str = "dept.a", **changes: object) -> IndexEntry:
+    """An entry that every query of the suite finds."""
+    values: dict[str, object] = {
+        "version": 1,
+        "pool": Pool.PRIVATE,
+        "fields": {},
+        "embedding": np.eye(DIMENSION, dtype=np.float32)[0],
+        "tokens": ("common",),
+        **changes,
+    }
+    return IndexEntry(memory_id, namespace=namespace, **values)  # type: ignore[arg-type]
+
+
+def population() -> list[IndexEntry]:
+    """120 entries in two namespaces, some shared, with every value of FIELDS."""
+    rng = np.random.default_rng(7)
+    entries = []
+    for number in range(120):
+        fields = {field: values[rng.integers(len(values))] for field, values in FIELDS.items()}
+        pool = Pool.SHARED if rng.integers(3) == 0 else Pool.PRIVATE
+        namespace = "dept.a" if number % 2 else "dept.b"
+        entries.append(entry(f"mem_{number}", namespace, fields=fields, pool=pool, version=number + 1))
+    return entries
+
+
+def conditions() -> st.SearchStrategy[Filter]:
+    fields = st.sampled_from(sorted(FIELDS))
+    values = st.sampled_from(VALUES)
+    return st.one_of(
+        st.builds(
+            lambda field, operator, value: Condition(field, operator, (value,)),
+            fields,
+            st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS]),
+            values,
+        ),
+        st.builds(
+            lambda field, several: Condition(field, Operator.IN, tuple(several)),
+            fields,
+            st.lists(values, min_size=1, max_size=4),
+        ),
+        st.builds(lambda field: Condition(field, Operator.EXISTS), fields),
+        st.builds(
+            lambda field, operator, value: Condition(field, operator, (value,)),
+            fields,
+            st.sampled_from(COMPARISONS),
+            st.sampled_from(NUMBERS),
+        ),
+    )
+
+
+def filters() -> st.SearchStrategy[Filter]:
+    return st.recursive(
+        conditions(),
+        lambda inner: st.one_of(
+            st.builds(Not, inner),
+            st.builds(lambda parts: AllOf(tuple(parts)), st.lists(inner, max_size=3)),
+            st.builds(lambda parts: AnyOf(tuple(parts)), st.lists(inner, max_size=3)),
+        ),
+        max_leaves=8,
+    )
+
+
+def scopes() -> st.SearchStrategy[Scope]:
+    return st.sampled_from(
+        [A, B, Scope(("dept.a",), ("dept.b",)), Scope(("dept.a", "dept.b")), Scope(()), SYSTEM_SCOPE]
+    )
+
+
+def ids(candidates: Sequence[Candidate]) -> list[str]:
+    return [candidate.memory_id for candidate in candidates]
+
+
+class IndexContract:
+    """Subclasses give the fixtures `index` and `find`."""
+
+    async def test_finds_what_was_upserted(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry("mem_1", version=3)], deadline())
+        assert [(hit.memory_id, hit.version) for hit in await find(A)] == [("mem_1", 3)]
+
+    async def test_the_last_entry_of_an_id_wins(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry("mem_1", version=1), entry("mem_1", "dept.b", version=2)], deadline())
+        assert await find(A) == []
+        assert [hit.version for hit in await find(B)] == [2]
+        assert await index.versions(deadline()) == {"mem_1": 2}
+
+    async def test_upserting_again_replaces_the_fields(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry("mem_1", fields={"tags": ("x",)})], deadline())
+        await index.upsert([entry("mem_1", fields={"sequence": 1})], deadline())
+        assert await find(A, Condition("tags", Operator.EXISTS)) == []
+        assert ids(await find(A, Condition("sequence", Operator.EQUALS, (1,)))) == ["mem_1"]
+
+    async def test_deletes_and_passes_over_unknown_ids(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry("mem_1"), entry("mem_2")], deadline())
+        await index.delete(["mem_1", "mem_9"], deadline())
+        assert ids(await find(A)) == ["mem_2"]
+        assert await index.versions(deadline()) == {"mem_2": 1}
+
+    async def test_lists_every_version(self, index: Index) -> None:
+        entries = [entry(f"mem_{number}", version=number + 1) for number in range(1100)]
+        await index.upsert(entries, deadline())
+        assert await index.versions(deadline()) == {each.memory_id: each.version for each in entries}
+
+    async def test_returns_as_many_as_asked_for(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry(f"mem_{number}") for number in range(1100)], deadline())
+        assert len(await find(A, top_k=50)) == 50
+        assert len(set(ids(await find(A, top_k=1000)))) == 1000
+
+    async def test_a_scope_is_never_left(self, index: Index, find: Searching) -> None:
+        await index.upsert(
+            [
+                entry("own", "dept.sales"),
+                entry("sibling", "dept.salesforce"),
+                entry("child", "dept.sales.east", pool=Pool.SHARED),
+                entry("shared", "dept.shared", pool=Pool.SHARED),
+                entry("hidden", "dept.shared", pool=Pool.PRIVATE),
+            ],
+            deadline(),
+        )
+        assert ids(await find(Scope(("dept.sales",)))) == ["own"]
+        assert set(ids(await find(Scope(("dept.sales",), ("dept.shared",))))) == {"own", "shared"}
+        assert ids(await find(Scope((), ("dept.shared",)))) == ["shared"]
+        assert await find(Scope(())) == []
+        assert len(await find(SYSTEM_SCOPE)) == 5
+
+    async def test_clears_everything_and_goes_on(self, index: Index, find: Searching) -> None:
+        await index.upsert([entry("mem_1")], deadline())
+        await index.clear(deadline())
+        assert await find(SYSTEM_SCOPE) == []
+        assert await index.versions(deadline()) == {}
+        await index.upsert([entry("mem_2")], deadline())
+        assert ids(await find(A)) == ["mem_2"]
+
+    async def test_past_the_deadline_is_unavailable(self, index: Index) -> None:
+        past = asyncio.get_running_loop().time() - 1
+        for call in (
+            index.upsert([entry("mem_1")], past),
+            index.delete(["mem_1"], past),
+            index.versions(past),
+            index.flush(past),
+            index.clear(past),
+        ):
+            with pytest.raises(BackendUnavailable):
+                await call
+
+    async def test_nothing_to_do_is_fine(self, index: Index) -> None:
+        await index.upsert([], deadline())
+        await index.delete([], deadline())
+        await index.flush(deadline())
+        await index.close()
+        await index.close()
+
+    async def test_ids_may_hold_any_character(self, index: Index) -> None:
+        odd = ["mem_1", "中文", 'a"b\\c', "x" * 500, "00000000-0000-0000-0000-000000000000", "7"]
+        await index.upsert([entry(memory_id) for memory_id in odd], deadline())
+        assert set(await index.versions(deadline())) == set(odd)
+        await index.delete(odd[:3], deadline())
+        assert set(await index.versions(deadline())) == set(odd[3:])
+
+    async def test_a_filter_beyond_exact_doubles_still_fills_top_k(self, index: Index, find: Searching) -> None:
+        entries = [entry(f"mem_{number}", fields={"metadata.n": 2**53 + number}) for number in range(60)]
+        await index.upsert(entries, deadline())
+        found = await find(A, Condition("metadata.n", Operator.GREATER_THAN, (2**53 + 49,)), top_k=8)
+        assert len(found) == 8
+        assert set(ids(found)) <= {f"mem_{number}" for number in range(50, 60)}
+
+    async def test_parallel_writers_leave_the_last_call(self, index: Index) -> None:
+        writes = [
+            index.upsert([entry(f"mem_{number}", version=version) for number in range(100)], deadline())
+            for version in (1, 2, 3)
+        ]
+        await asyncio.gather(*writes)
+        assert set((await index.versions(deadline())).values()) == {3}
+
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(filter=filters(), scope=scopes())
+    async def test_filters_mean_what_matches_says(
+        self, filled: Index, find: Searching, filter: Filter, scope: Scope
+    ) -> None:
+        expected = {
+            each.memory_id
+            for each in population()
+            if scope.covers(each.namespace, each.pool) and matches(filter, each.fields)
+        }
+        assert set(ids(await find(scope, filter))) == expected
+
+    @pytest.fixture
+    async def filled(self, index: Index) -> Index:
+        await index.upsert(population(), deadline())
+        return index
