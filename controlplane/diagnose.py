@@ -77,20 +77,17 @@ def shorten(text: str) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """`; did you mean …?` for the likeliest known word, else what is known, else nothing."""
-    if not known:
+    """`; did you mean …?` for the likeliest known word, else what is known; nothing where that is too much to tell."""
+    if not known or len(known) > _SUGGESTION_COUNT:
         return ""
-    short = len(word) <= _SUGGESTION_LENGTH and len(known) <= _SUGGESTION_COUNT
-    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6) if short else []
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return f"; known here: {shorten_list(sorted(known))}"
+    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6) if len(word) <= _SUGGESTION_LENGTH else []
+    return f"; did you mean {near[0]!r}?" if near else f"; known here: {_some(sorted(known))}"
 
 
-def shorten_list(words: list[str]) -> str:
+def _some(words: list[str]) -> str:
     """The first twelve words, and how many more there are."""
     more = f" and {len(words) - 12} more" if len(words) > 12 else ""
-    return ", ".join(words[:12]) + more
+    return ", ".join(shorten(word) for word in words[:12]) + more
 
 
 def model_diagnostics(
@@ -189,7 +186,7 @@ def _explain(error: ErrorDetails, root: type[BaseModel], path: Path) -> tuple[st
         return "INVALID_VALUE", _not_one_of(value, error.get("ctx", {}))
     if "problem" in error.get("ctx", {}):
         return sort.upper(), error["msg"]
-    return _CODES.get(sort, "OUT_OF_RANGE"), f"{_what_it_is(value)}; {_wanted(error['msg'])}"
+    return _CODES.get(sort, "OUT_OF_RANGE"), f"{_what_it_is(value)}, out of range; {_wanted(error['msg'])}"
 
 
 def _wanted(message: str) -> str:

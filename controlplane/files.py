@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.documents import EXTENSIONS, MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, Document, name_problem
+from controlplane.documents import (
+    EXTENSIONS,
+    MAX_DOCUMENT_BYTES,
+    MAX_DOCUMENTS,
+    MAX_SET_BYTES,
+    Document,
+    name_problem,
+)
 
 __all__ = ["Document", "FolderUnreadable", "read_folder"]
 
@@ -32,7 +39,7 @@ def read_folder(path: Path) -> list[Document]:
 
     Raises:
         FolderUnreadable: The folder or a file is missing, unreadable, no regular file, badly named, or there are more
-            than MAX_DOCUMENTS. A file that goes while it is read counts as missing: read again.
+            than MAX_DOCUMENTS or MAX_SET_BYTES. A file that goes while it is read counts as missing: read again.
     """
     folder = str(path)
     try:
@@ -42,7 +49,7 @@ def read_folder(path: Path) -> list[Document]:
         raise FolderUnreadable(folder, "", error.strerror or type(error).__name__) from error
     if len(names) > MAX_DOCUMENTS:
         raise FolderUnreadable(folder, "", f"{len(names)} documents; at most {MAX_DOCUMENTS}")
-    return [_read(folder, real, name) for name in names]
+    return list(_documents(folder, real, names))
 
 
 def _real_folder(path: Path) -> Path:
@@ -54,6 +61,16 @@ def _names(folder: Path) -> Iterator[str]:
     for entry in folder.iterdir():
         if entry.suffix in EXTENSIONS and not entry.name.startswith(".") and not entry.is_dir():
             yield entry.name
+
+
+def _documents(folder: str, real: Path, names: list[str]) -> Iterator[Document]:
+    size = 0
+    for name in names:
+        document = _read(folder, real, name)
+        size += len(document.content)
+        if size > MAX_SET_BYTES:
+            raise FolderUnreadable(folder, "", f"more than {MAX_SET_BYTES} bytes of documents")
+        yield document
 
 
 def _read(folder: str, real: Path, name: str) -> Document:

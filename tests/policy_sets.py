@@ -178,7 +178,7 @@ RBAC_SETS = (
         4,
         28,
     ),
-    one("a key that is no hash", "rbac:\n  principals:\n    a: {api_key_sha256: [mpk_1]}\n", "INVALID_VALUE", 3, 26),
+    one("a key that is no hash", "rbac:\n  principals:\n    a: {api_key_sha256: [mpk_1]}\n", "BAD_KEY_HASH", 3, 26),
     one(
         "a key of two principals",
         f"rbac:\n  principals:\n    a: {{api_key_sha256: ['{KEY_1}']}}\n    b: {{api_key_sha256: ['{KEY_1}']}}\n",

@@ -34,6 +34,7 @@ PERMISSIONS = (
 BOOTSTRAP_ADMIN = "bootstrap-admin"
 """Principal id of the administrator whose key stands in the planes' configuration; no policy may name it."""
 
+KEY_HASH = re.compile(r"[0-9a-f]{64}")
 NAMESPACE = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,8}")
 
 
@@ -63,6 +64,15 @@ def _check_permission(value: str) -> str:
     return value
 
 
+def _check_key_hash(value: str) -> str:
+    if KEY_HASH.fullmatch(value) is None:  # the value is not shown: it may be the key itself
+        raise _problem("bad_key_hash", "not the SHA-256 of an API key: 64 hex digits in lower case")
+    return value
+
+
+KeyHash = Annotated[
+    str, AfterValidator(_check_key_hash), WithJsonSchema({"type": "string", "pattern": f"^{KEY_HASH.pattern}$"})
+]
 Namespace = Annotated[
     str, AfterValidator(_check_namespace), WithJsonSchema({"type": "string", "pattern": f"^{NAMESPACE.pattern}$"})
 ]
@@ -301,7 +311,7 @@ class Role(Section):
 class Principal(Section):
     """Somebody who calls: recognised by the SHA-256 (64 hex digits) of an API key."""
 
-    api_key_sha256: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
+    api_key_sha256: tuple[KeyHash, ...] = ()
     roles: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = ()
 

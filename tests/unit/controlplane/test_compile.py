@@ -1,9 +1,8 @@
-import json
 import pickle
 
 import pytest
 
-from controlplane.compile import compile_documents, effective_values, shrinks
+from controlplane.compile import compile_documents, effective_values
 from controlplane.compiled import Compiled
 from controlplane.diagnose import Severity
 from controlplane.documents import Document
@@ -167,27 +166,6 @@ def test_an_administrator_needs_a_key_and_the_whole_of_the_namespaces() -> None:
         assert [error.code for error in compiled(content, bootstrap_admin=False).errors] == ["NO_ADMINISTRATOR"]
 
 
-def test_effective_values_name_the_place_and_layer_of_each() -> None:
-    result = compiled(
-        "write_policy:\n  threshold: 0.8\n",
-        "namespace_policy:\n  overrides:\n    dept:\n      write_policy:\n        dedup: false\n"
-        "    dept.sales:\n      retrieve_policy:\n        weights:\n          text: 0.3\n        recency_words: [新]\n",
-    )
-    values = {value.path: value for value in effective_values(result, "dept.sales.agent_a")}
-    assert values["write_policy.threshold"][1:] == (0.8, "0.yaml", 2, "base")
-    assert values["write_policy.dedup"][1:] == (False, "1.yaml", 5, "dept")
-    assert values["retrieve_policy.weights.text"][1:] == (0.3, "1.yaml", 9, "dept.sales")
-    assert values["retrieve_policy.recency_words"][1:] == (["新"], "1.yaml", 10, "dept.sales")
-    assert values["retrieve_policy.weights.vector"][1:] == (0.6, "", 0, "default")
-    others = {value.path: value.layer for value in effective_values(result, "dept.salesforce")}
-    assert (others["retrieve_policy.weights.text"], others["write_policy.dedup"]) == ("default", "dept")
-
-
-def test_a_refused_set_has_no_effective_values() -> None:
-    with pytest.raises(ValueError, match="did not compile"):
-        effective_values(compiled("x: 1"), "dept")
-
-
 def test_the_version_names_content_and_not_the_order_of_documents() -> None:
     first, second = Document("a.yaml", b"write_policy: {}"), Document("b.yaml", b"decay_policy: {}")
     version = compile_documents([first, second], True).version
@@ -207,26 +185,11 @@ def test_diagnostics_are_the_same_for_equal_documents() -> None:
     assert compiled(broken) == compiled(broken)
 
 
-def roles(count: int) -> str:
-    grants = "".join(f"{{namespace: n{place}, permissions: [review]}}, " for place in range(count))
-    return f"rbac: {{roles: {{a: {{grants: [{grants}]}}}}}}"
+def test_an_api_key_in_place_of_its_hash_is_not_repeated_in_the_diagnostic() -> None:
+    [error] = compiled("rbac: {principals: {a: {api_key_sha256: [mpk_0011_secret]}}}").errors
+    assert "secret" not in error.message
 
 
-def test_losing_up_to_a_fifth_of_the_grants_is_no_shrink() -> None:
-    assert shrinks(policy_of(roles(10)), policy_of(roles(8))) == []
-    assert shrinks(policy_of(roles(10)), policy_of(roles(7))) == ["removes 3 of 10 grants, over 20%"]
-
-
-def test_losing_an_override_or_the_last_administrator_is_a_shrink() -> None:
-    override = policy_of("namespace_policy: {overrides: {dept.sales: {}}}")
-    assert shrinks(override, PolicySet()) == ["removes the overrides of namespace dept.sales"]
-    grant = "{namespace: '*', permissions: [policy.reload]}"
-    admin = policy_of(f"rbac: {{principals: {{ann: {{api_key_sha256: ['{KEY_1}'], grants: [{grant}]}}}}}}")
-    assert "removes the last administrator (ann)" in shrinks(admin, PolicySet())
-    assert shrinks(PolicySet(), admin) == []
-
-
-def test_an_equal_policy_is_no_shrink() -> None:
-    policy = policy_of(roles(10))
-    assert shrinks(policy, policy) == []
-    assert json.loads(to_json(policy))["rbac"]["roles"]["a"]["grants"][0]["namespace"] == "n0"
+def test_a_policy_of_another_shape_is_told_by_its_first_lines() -> None:
+    result = compiled("apiVersion: v1\nkind: ConfigMap\ndata: {}\n")
+    assert [(error.code, error.line) for error in result.errors] == [("UNKNOWN_KEY", line) for line in (1, 2, 3)]

@@ -4,7 +4,7 @@ from typing import IO, Any
 
 import pytest
 
-from controlplane.documents import MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, Document, name_problem
+from controlplane.documents import MAX_DOCUMENT_BYTES, MAX_DOCUMENTS, MAX_SET_BYTES, Document, name_problem
 from controlplane.files import FolderUnreadable, read_folder
 
 
@@ -65,6 +65,13 @@ def test_more_files_than_the_limit_are_refused(tmp_path: Path) -> None:
     for place in range(MAX_DOCUMENTS + 1):
         (tmp_path / f"{place}.yaml").touch()
     with pytest.raises(FolderUnreadable, match="at most 1000"):
+        read_folder(tmp_path)
+
+
+def test_more_bytes_than_the_limit_are_refused(tmp_path: Path) -> None:
+    for place in range(MAX_SET_BYTES // MAX_DOCUMENT_BYTES + 1):
+        (tmp_path / f"{place}.yaml").write_bytes(b"#" * MAX_DOCUMENT_BYTES)
+    with pytest.raises(FolderUnreadable, match="more than 8388608 bytes"):
         read_folder(tmp_path)
 
 
