@@ -21,8 +21,11 @@ class SqliteOptions:
     otherwise they survive the end of the process (kill -9) alone. `readers`: threads for long reads. `queue_size`:
     commits that may wait for the writer. `batch_size`: commits in one transaction. `busy_timeout_ms`: how long to wait
     for a lock that another program holds. `max_size_bytes`: the file grows no further; 0 is no bound.
-    `cache_size_kib`: page cache of each connection. The numbers are unmeasured but for `cache_size_kib` (2026-11,
-    10,000 memories: 8 MiB halves the time of a fetch against 2 MiB).
+    `cache_size_kib`: page cache of each connection. `checkpoint_pages`: size of the write-ahead log, in pages of 4 KiB,
+    at which it is moved into the file.
+
+    Measured (2026-11, 10,000 memories with 384 dimensions): a cache of 8 MiB takes a quarter off a fetch against 2 MiB
+    and 32 MiB no more; 4,000 checkpoint pages take a third off a group commit against 1,000. Others are unmeasured.
     """
 
     synchronous_full: bool = False
@@ -32,6 +35,7 @@ class SqliteOptions:
     busy_timeout_ms: int = 1_000
     max_size_bytes: int = 0
     cache_size_kib: int = 8_192
+    checkpoint_pages: int = 4_000
 
 
 @dataclass
@@ -81,6 +85,7 @@ def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if options.synchronous_full else 'NORMAL'}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {options.checkpoint_pages}")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         if options.max_size_bytes:

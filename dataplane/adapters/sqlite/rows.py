@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ COLUMNS = tuple(field.name for field in fields(Memory))
 values_of: Callable[[Memory], tuple[Any, ...]] = attrgetter(*COLUMNS)
 """A memory's column values, in the order of COLUMNS."""
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _KINDS = {int(kind): kind for kind in Kind}
 _LAYERS = {int(layer): layer for layer in Layer}
 _STATES = {int(state): state for state in State}
@@ -78,6 +80,7 @@ def vector_from_blob(blob: bytes | None) -> Vector | None:
     return None if blob is None else np.frombuffer(blob, dtype="<f4")
 
 
+@lru_cache(maxsize=1_024)
 def field_key(name: str) -> str:
     """A field's key in the JSON column: quoted so that it needs no escape within a JSON path."""
     return quote(name, safe="", errors="surrogatepass")
@@ -86,7 +89,7 @@ def field_key(name: str) -> str:
 def fields_to_json(values: Mapping[str, FieldValue]) -> str:
     """The fields that are present (filters take None, "" and () for absent), keyed by `field_key`."""
     present = {field_key(name): value for name, value in values.items() if _is_present(value)}
-    return json.dumps(present, separators=(",", ":"))
+    return _encode(present)
 
 
 def _is_present(value: FieldValue) -> bool:
