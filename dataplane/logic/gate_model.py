@@ -1,7 +1,11 @@
 """The gate's model channel: how likely a text states something worth keeping.
 
-    P(keep) = 1 / (1 + exp(−(bias + weights · (embedding ⧺ features))))            logistic regression
+    z = bias + weights · (embedding ⧺ features)                                    logistic regression
+    score = 1 / (1 + exp(−z))          for z ≥ 0
+          = 1 / (1 + exp(−low_slope z)) for z < 0
 
+`low_slope`, 0 to 1, lifts doubtful texts without changing their order: refusing a text loses it, keeping it for a short
+term does not.
 Fitted by `tools/train_gate.py`; data, measures and limits are in `docs/models/gate.md`.
 """
 
@@ -44,10 +48,11 @@ class UnusableModel(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GateModel:
-    """Weights for one embedding model: shape (dimension + FEATURES,), float64."""
+    """Weights for one embedding model: shape (dimension + FEATURES,), float64. `low_slope` is above 0, at most 1."""
 
     weights: np.ndarray[tuple[int], np.dtype[np.float64]]
     bias: float
+    low_slope: float
     embedding_model: str
     name: str
 
@@ -56,12 +61,23 @@ class GateModel:
         """The model as `tools/train_gate.py` writes it. Raises UnusableModel."""
         try:
             stored = json.loads(content)
-            weights = np.asarray(stored["weights"], dtype=np.float64)
-            model = cls(weights, float(stored["bias"]), str(stored["embedding_model"]), str(stored["name"]))
+            model = cls(
+                weights=np.asarray(stored["weights"], dtype=np.float64),
+                bias=float(stored["bias"]),
+                low_slope=float(stored["low_slope"]),
+                embedding_model=str(stored["embedding_model"]),
+                name=str(stored["name"]),
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise UnusableModel(f"gate model: {error!r}") from error
-        if weights.ndim != 1 or len(weights) <= FEATURES or not np.isfinite([*weights, model.bias]).all():
+        if (
+            model.weights.ndim != 1
+            or len(model.weights) <= FEATURES
+            or not np.isfinite([*model.weights, model.bias]).all()
+        ):
             raise UnusableModel(f"gate model {model.name}: weights are not a list of finite numbers")
+        if not 0 < model.low_slope <= 1:
+            raise UnusableModel(f"gate model {model.name}: low_slope {model.low_slope} is not above 0 and at most 1")
         return model
 
     def score(self, embedding: Vector, text: str) -> float:
@@ -71,7 +87,7 @@ class GateModel:
             raise ValueError(
                 f"embedding has {len(embedding)} numbers; {self.name} wants {len(self.weights) - FEATURES}"
             )
-        return _logistic(self.bias + float(inputs @ self.weights))
+        return calibrated(self.bias + float(inputs @ self.weights), self.low_slope)
 
 
 def features(text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -95,5 +111,7 @@ def features(text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     )
 
 
-def _logistic(value: float) -> float:
-    return 1.0 / (1.0 + exp(-max(-50.0, min(50.0, value))))
+def calibrated(log_odds: float, low_slope: float) -> float:
+    """The score, 0 to 1, of log-odds; monotone."""
+    bounded = max(-50.0, min(50.0, log_odds))
+    return 1.0 / (1.0 + exp(-bounded if bounded >= 0 else -low_slope * bounded))

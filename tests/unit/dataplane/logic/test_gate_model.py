@@ -4,11 +4,17 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from dataplane.logic.gate_model import FEATURES, GateModel, UnusableModel, features
+from dataplane.logic.gate_model import FEATURES, GateModel, UnusableModel, calibrated, features
 
 
 def model_json(**changes: object) -> bytes:
-    stored = {"name": "m", "embedding_model": "e", "bias": 0.0, "weights": [0.0] * (4 + FEATURES)} | changes
+    stored = {
+        "name": "m",
+        "embedding_model": "e",
+        "bias": 0.0,
+        "low_slope": 0.5,
+        "weights": [0.0] * (4 + FEATURES),
+    } | changes
     return json.dumps(stored).encode()
 
 
@@ -19,6 +25,13 @@ def test_weights_decide_the_score() -> None:
     assert high.score(vector, "x") == pytest.approx(1.0)
     low = GateModel.from_json(model_json(bias=-1e9))
     assert 0.0 <= low.score(vector, "x") < 1e-6
+
+
+def test_doubtful_texts_are_lifted_in_their_order() -> None:
+    scores = [calibrated(log_odds, 0.5) for log_odds in (-4.0, -2.0, 0.0, 2.0)]
+    assert scores == sorted(scores)
+    assert scores[:2] == pytest.approx([0.1192, 0.2689], abs=1e-4)
+    assert scores[3] == pytest.approx(calibrated(2.0, 1.0))
 
 
 def test_an_embedding_of_another_size_is_refused() -> None:
@@ -37,6 +50,7 @@ def test_an_embedding_of_another_size_is_refused() -> None:
         model_json(weights=[float("nan")] * 20),
         model_json(weights=[[1.0] * 20]),
         model_json(bias=None),
+        model_json(low_slope=0.0),
     ],
 )
 def test_broken_weights_are_refused(broken: bytes) -> None:
@@ -58,9 +72,22 @@ LASTING = (
     "I prefer tea to coffee.",
     "我妈妈住在南京",
     "合同金额超过五十万要总经理签字",
+    "The support hotline is open 24 hours.",
+    "Anna leads the data team",
+    "发票抬头是杭州云帆科技有限公司",
 )
-PASSING = ("There is a meeting tomorrow at 3", "明天下午三点开会", "我昨天去看了电影")
-CHATTER = ("ok thanks!", "好的谢谢", "How are you today?", "哈哈", "在吗", "What time is it?", "好的，没问题")
+PASSING = ("There is a meeting tomorrow at 3", "明天下午三点开会", "我昨天去看了电影", "It snowed a lot today.")
+CHATTER = (
+    "ok thanks!",
+    "好的谢谢",
+    "How are you today?",
+    "哈哈",
+    "在吗",
+    "What time is it?",
+    "好的，没问题",
+    "Any update?",
+    "yes",
+)
 
 
 def test_the_shipped_model_sorts_facts_from_chatter_at_the_policys_defaults() -> None:
