@@ -36,15 +36,17 @@ def test_a_broken_set_is_refused_with_exactly_its_diagnostic(broken: BrokenSet) 
 
 @pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation"])
 def test_a_shipped_folder_compiles_without_a_word(name: str) -> None:
-    result = compile_documents(read_folder(policies_folder(name)), False)
+    result = compile_documents(read_folder(policies_folder(name)), bootstrap_admin=name != "examples/rbac")
     assert result.diagnostics == ()
     assert result.policy is not None
 
 
-def test_the_default_folder_holds_every_default() -> None:
-    documents = read_folder(policies_folder("default"))
-    result = compile_documents(documents, False)
-    assert result.policy == PolicySet()
+def test_the_default_folder_holds_every_default_and_lets_nobody_in() -> None:
+    result = compile_documents(read_folder(policies_folder("default")), True)
+    assert result.policy is not None
+    assert result.policy.model_copy(update={"rbac": None}) == PolicySet()
+    assert result.policy.rbac is not None
+    assert result.policy.rbac.principals == {}
     assert {value.layer for value in effective_values(result, "dept.sales")} == {"base"}
 
 
