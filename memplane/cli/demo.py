@@ -13,9 +13,9 @@ from rich import progress as bars
 from memplane.builtin import policies_folder
 from memplane.cli import config
 from memplane.cli.output import Output, shorten
-from memplane.cli.planes import PlaneSettings, RunningPlanes, planes
+from memplane.cli.planes import PlaneSettings, RunningPlanes, log_sink, planes
 from memplane.cli.processes import PlaneFailed
-from memplane.cli.session import Session, json_option, pass_session, run
+from memplane.cli.session import Session, json_option, logs_option, pass_session, run
 from memplane.demo import story
 from memplane.demo.conversation import read_questions, read_turns
 from memplane.evaluation.runner import Report
@@ -46,9 +46,10 @@ Examples:
   memplane demo
   memplane demo --json"""
 )
+@logs_option
 @json_option
 @pass_session
-def demo(session: Session, /) -> None:
+def demo(session: Session, /, logs: bool) -> None:
     """Shows everything once on planes of its own, in a temporary folder, and stops.
 
     A company's conversation in English and Chinese is remembered and asked about; a line of the policy is edited and
@@ -56,7 +57,7 @@ def demo(session: Session, /) -> None:
     """
     start = perf_counter()
     try:
-        summary = run(tell(session.out))
+        summary = run(tell(session.out, logs))
     except PlaneFailed as error:
         raise click.ClickException(str(error)) from None
     seconds = perf_counter() - start
@@ -74,7 +75,7 @@ def demo(session: Session, /) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def tell(out: Output) -> Summary:
+async def tell(out: Output, logs: bool) -> Summary:
     """The story, step by step."""
     summary = Summary()
     with tempfile.TemporaryDirectory(prefix="memplane-demo-") as scratch:
@@ -82,7 +83,7 @@ async def tell(out: Output) -> Summary:
         policy = folder / "policies"
         shutil.copytree(policies_folder("default"), policy)
         out.line("1. Two planes start as two processes, on embedded stores.", "bold")
-        async with planes(PlaneSettings(folder, policy)) as running:
+        async with planes(PlaneSettings(folder, policy), log_sink(out, logs)) as running:
             pids = f"process {running.control.process.pid} and {running.data.process.pid}"
             out.line(f"   control plane {running.control_address}, data plane {running.data_address} ({pids})")
             await remember_and_ask(out, running, summary)

@@ -4,9 +4,10 @@ import json
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 from uuid import uuid4
 
 import click
@@ -14,9 +15,9 @@ from rich import progress as bars
 
 from memplane.builtin import policies_folder
 from memplane.cli.output import Output
-from memplane.cli.planes import PlaneSettings, planes
+from memplane.cli.planes import PlaneSettings, log_sink, planes
 from memplane.cli.processes import PlaneFailed
-from memplane.cli.session import Session, connection_options, pass_session, run
+from memplane.cli.session import Session, connection_options, logs_option, pass_session, run
 from memplane.client import MemPlaneClient
 from memplane.evaluation.dataset import BadDataset, Group, read_groups
 from memplane.evaluation.metrics import Scores
@@ -25,6 +26,14 @@ from memplane.evaluation.runner import Answer, Progress, Report, ask, load, repo
 CALL_TIMEOUT_S = 300.0
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 COLUMNS = ("category", "n", "recall@5", "recall@10", "recall@20", "hit@10", "NDCG@10", "MRR")
+
+
+@dataclass(frozen=True)
+class PlaneOptions:
+    """How the planes of this command are started: the policy folder, and whether their logs are shown."""
+
+    policy: Path | None
+    logs: bool
 
 
 @click.group("eval")
@@ -51,19 +60,17 @@ Formats, one JSON object a line:
     help="Policy folder; by default the shipped one that keeps every turn.",
 )
 @click.option("--dump", type=click.Path(dir_okay=False, path_type=Path), help="Write each answer's ids here, as JSONL.")
+@logs_option
 @connection_options
 @pass_session
-@click.pass_context
-def retrieval(
-    context: click.Context, session: Session, /, memories: Path, questions: Path, policy: Path | None, dump: Path | None
-) -> None:
+def retrieval(session: Session, /, memories: Path, questions: Path, dump: Path | None, **options: Any) -> None:
     """Loads memories, asks questions, and prints recall, hit rate, NDCG and MRR by category and over all.
 
     Starts planes of its own in a temporary folder, unless a data plane is named with --target (or its variable).
     """
     try:
         groups = read_groups(memories, questions)
-        result, answers, seconds = run(_measure(session, groups, policy))
+        result, answers, seconds = run(_measure(session, groups, PlaneOptions(**options)))
     except (BadDataset, PlaneFailed) as error:
         raise click.ClickException(str(error)) from None
     if dump is not None:
@@ -73,14 +80,14 @@ def retrieval(
     else:
         show(session.out, result, seconds)
     if result.writes.get("FAILED"):
-        context.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 async def _measure(
-    session: Session, groups: list[Group], policy: Path | None
+    session: Session, groups: list[Group], options: PlaneOptions
 ) -> tuple[Report, list[Answer], dict[str, float]]:
     """The report, the answers, and the seconds that loading and asking took."""
-    async with _client(session, policy) as client:
+    async with _client(session, options) as client:
         with _progress(session.out, groups) as advance:
             start = perf_counter()
             loaded = await load(client, groups, f"eval.r{uuid4().hex[:8]}", advance)
@@ -91,17 +98,18 @@ async def _measure(
 
 
 @asynccontextmanager
-async def _client(session: Session, policy: Path | None) -> AsyncIterator[MemPlaneClient]:
+async def _client(session: Session, options: PlaneOptions) -> AsyncIterator[MemPlaneClient]:
     """A client of the data plane that was named, else of one that lives as long as the block."""
     if session.target:
-        if policy is not None:
+        if options.policy is not None:
             raise click.UsageError("--policy is for planes that this command starts; --target names a running one")
         async with MemPlaneClient(session.target, session.api_key, CALL_TIMEOUT_S) as client:
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="memplane-eval-") as folder:
-        settings = PlaneSettings(Path(folder), policy or policies_folder("examples/evaluation"))
-        async with planes(settings) as running, running.memory(CALL_TIMEOUT_S) as client:
+        settings = PlaneSettings(Path(folder), options.policy or policies_folder("examples/evaluation"))
+        sink = log_sink(session.out, options.logs)
+        async with planes(settings, sink) as running, running.memory(CALL_TIMEOUT_S) as client:
             yield client
 
 

@@ -12,11 +12,13 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from memplane.builtin import policies_folder
+from memplane.cli.output import Output
 from memplane.cli.processes import POLL_S, START_TIMEOUT_S, LogSink, PlaneCommand, PlaneFailed, PlaneProcess, start
 from memplane.client import AdminClient, MemPlaneClient
 from memplane.policy.access import API_KEY_BYTES, hash_api_key, new_api_key
 
 WRITE_SERVICE = "memplane.v1.MemoryService.Write"
+STYLES = {"control": "cyan", "data": "magenta"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,15 @@ def fresh_api_key() -> str:
 
 def swallow(_name: str, _line: str) -> None:
     """A log sink that keeps nothing; the end of each log stays in `PlaneProcess.last_lines`."""
+
+
+def log_sink(out: Output, shown: bool) -> LogSink:
+    """A log sink that writes each line to stderr with the plane's name before it, or keeps nothing."""
+
+    def show(name: str, line: str) -> None:
+        out.note(f"{name:>7} | {line}", STYLES[name])
+
+    return show if shown else swallow
 
 
 @asynccontextmanager

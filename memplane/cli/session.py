@@ -119,6 +119,11 @@ def json_option(command: Command) -> Command:
     return option(command)
 
 
+def logs_option(command: Command) -> Command:
+    """Adds `--logs`."""
+    return click.option("--logs", is_flag=True, help="Show the planes' logs on stderr.")(command)
+
+
 def _kept(name: str) -> dict[str, Any]:
     """Click settings of an option whose value is kept in the Session rather than passed on.
 

@@ -10,12 +10,10 @@ import click
 from memplane.builtin import policies_folder
 from memplane.cli import config
 from memplane.cli.output import Output
-from memplane.cli.planes import PlaneSettings, RunningPlanes, fresh_api_key, planes
+from memplane.cli.planes import PlaneSettings, RunningPlanes, fresh_api_key, log_sink, planes
 from memplane.cli.processes import PlaneFailed, first_end, stop_on_signals
 from memplane.cli.session import Session, json_option, pass_session, run
 from memplane.policy.access import hash_api_key
-
-STYLES = {"control": "cyan", "data": "magenta"}
 
 
 @click.command(
@@ -67,11 +65,7 @@ async def serve(out: Output, settings: PlaneSettings) -> None:
         PlaneFailed: One of them did not come up, or ended by itself.
     """
     stop = stop_on_signals()
-
-    def show(name: str, line: str) -> None:
-        out.note(f"{name:>7} | {line}", STYLES[name])
-
-    async with planes(settings, show) as running:
+    async with planes(settings, log_sink(out, shown=True)) as running:
         announce(out, running, settings)
         ended = await first_end((running.control, running.data), stop)
         if ended is not None:

@@ -38,7 +38,9 @@ class RpcError(Exception):
         """The failure in one line."""
         fields = "; ".join(f"{violation.field}: {violation.description}" for violation in self.violations)
         name = self.reason or self.code.name
-        return f"{name}: {self.message}" + (f" ({fields})" if fields and fields not in self.message else "")
+        notes = [fields] if fields and fields not in self.message else []
+        notes += [value for fact, value in self.facts if fact == "correlation_id"]
+        return f"{name}: {self.message}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class InvalidRequest(RpcError):

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from memplane.client import MemPlaneClient, write_request
@@ -65,14 +66,14 @@ class LoadedGroup:
 async def load(client: MemPlaneClient, groups: Sequence[Group], root: str, progress: Progress) -> list[LoadedGroup]:
     """Writes each group into a namespace of its own below `root`."""
     loaded = [LoadedGroup(group, f"{root}.{safe_label(index, group.name)}") for index, group in enumerate(groups)]
-    await _bounded(CONCURRENT_GROUPS, [_load_group(client, target, progress) for target in loaded])
+    await _bounded(CONCURRENT_GROUPS, [partial(_load_group, client, target, progress) for target in loaded])
     return loaded
 
 
 async def ask(client: MemPlaneClient, loaded: Sequence[LoadedGroup], progress: Progress) -> list[Answer]:
     """Asks every question; answers stand in the order of the questions, group by group."""
     asked = [(target, question) for target in loaded for question in target.group.questions]
-    return await _bounded(CONCURRENT_QUESTIONS, [_ask_one(client, *each, progress) for each in asked])
+    return await _bounded(CONCURRENT_QUESTIONS, [partial(_ask_one, client, *each, progress) for each in asked])
 
 
 def report(loaded: Sequence[LoadedGroup], answers: Sequence[Answer]) -> Report:
@@ -145,13 +146,13 @@ async def _ask_one(client: MemPlaneClient, target: LoadedGroup, question: Questi
     return Answer(question, target.expand([hit.memory.id for hit in response.hits]), bool(response.degraded))
 
 
-async def _bounded(limit: int, works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def _bounded(limit: int, works: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
     """The results in order, at most `limit` at work at once; the first failure ends the rest and is raised as it is."""
     free = asyncio.Semaphore(limit)
 
-    async def one(work: Coroutine[Any, Any, T]) -> T:
+    async def one(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         async with free:
-            return await work
+            return await work()
 
     try:
         async with asyncio.TaskGroup() as group:
