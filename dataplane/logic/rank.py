@@ -16,15 +16,14 @@ is at least 0.9 of the best one's come first, newest first; the others follow by
 if it answers the question. Relevance is the weighted mean of vector and text; 0.9 is unmeasured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log1p
-from typing import cast
 
 from dataplane.logic.intent import Intent
 from dataplane.logic.strength import strength_at
-from dataplane.model import DAY_US, Memory, StoredCandidate
-from memplane.policy.model import Credibility, DecayPolicy, KindName, RetrievePolicy, Weights
+from dataplane.model import DAY_US, Kind, Memory, SourceType, StoredCandidate
+from memplane.policy.model import Credibility, DecayPolicy, RetrievePolicy, Weights
 
 NEAR_THE_BEST = 0.9
 UNKNOWN_TIME = 0.5
@@ -78,22 +77,11 @@ class Ranked:
 def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
     """The candidates, best first."""
     weights = effective_weights(items, ranking)
-    most_used = log1p(max((item.candidate.recent_access_count for item in items), default=0))
-    trust = ranking.credibility.model_dump()
-    task_type = ranking.task_type.casefold()
+    tables = _tables(items, ranking)
     ranked = []
     for item in items:
-        memory = item.candidate.memory
-        age_us = _age_us(memory, ranking.now_us)
-        signals = Signals(
-            vector=item.similarity or 0.0,
-            text=item.text or 0.0,
-            freshness=_freshness(memory, age_us, ranking.policy),
-            frequency=log1p(item.candidate.recent_access_count) / most_used if most_used else 0.0,
-            credibility=trust[memory.source_type.name],
-            task_alignment=1.0 if task_type and memory.category.casefold() == task_type else 0.0,
-            strength=strength_at(memory.strength, memory.strength_time_us, ranking.now_us, ranking.decay),
-        )
+        age_us = _age_us(item.candidate.memory, ranking.now_us)
+        signals = _signals(item, age_us, ranking, tables)
         score = _score(signals, weights)
         ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us))
     return _ordered(ranked, weights, ranking.intent)
@@ -116,22 +104,57 @@ def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """What every candidate looks up: trust by source type, days by kind and by category, log(1 + most accesses)."""
+
+    trust: tuple[float, ...]
+    days_by_kind: tuple[float, ...]
+    days_by_category: Mapping[str, float]
+    most_used: float
+    task_type: str
+
+
+def _tables(items: Sequence[RankInput], ranking: Ranking) -> _Tables:
+    trust = ranking.credibility.model_dump()
+    freshness = ranking.policy.freshness
+    by_kind = {str(kind): days for kind, days in freshness.by_kind.items()}
+    return _Tables(
+        trust=(0.0, *(trust[source_type.name] for source_type in SourceType)),
+        days_by_kind=(0.0, *(by_kind.get(kind.name, freshness.time_constant_days) for kind in Kind)),
+        days_by_category=freshness.by_category,
+        most_used=log1p(max((item.candidate.recent_access_count for item in items), default=0)),
+        task_type=ranking.task_type.casefold(),
+    )
+
+
+def _signals(item: RankInput, age_us: int | None, ranking: Ranking, tables: _Tables) -> Signals:
+    memory, uses = item.candidate.memory, item.candidate.recent_access_count
+    aligned = tables.task_type and memory.category.casefold() == tables.task_type
+    return Signals(
+        item.similarity or 0.0,
+        item.text or 0.0,
+        _freshness(memory, age_us, tables),
+        log1p(uses) / tables.most_used if uses else 0.0,
+        tables.trust[memory.source_type],
+        1.0 if aligned else 0.0,
+        strength_at(memory.strength, memory.strength_time_us, ranking.now_us, ranking.decay),
+    )
+
+
 def _age_us(memory: Memory, now_us: int) -> int | None:
     if memory.event_time_us is not None:
         return now_us - memory.event_time_us
     return now_us - memory.create_time_us if memory.create_time_us > 0 else None
 
 
-def _freshness(memory: Memory, age_us: int | None, policy: RetrievePolicy) -> float:
+def _freshness(memory: Memory, age_us: int | None, tables: _Tables) -> float:
     if age_us is None:
         return UNKNOWN_TIME
     if age_us <= 0:
         return 1.0
-    freshness = policy.freshness
-    days = freshness.by_category.get(memory.category)
-    if days is None:
-        days = freshness.by_kind.get(cast(KindName, memory.kind.name), freshness.time_constant_days)
-    return exp(-age_us / (DAY_US * days))
+    days = tables.days_by_category.get(memory.category)
+    return exp(-age_us / (DAY_US * (tables.days_by_kind[memory.kind] if days is None else days)))
 
 
 def _score(signals: Signals, weights: Weights) -> float:
