@@ -122,8 +122,7 @@ def _from_model_error(
     at_key = bool(inner) and inner[-1] == "[key]"
     inner = inner[:-1] if at_key else inner
     code, message = _explain(error, root, inner)
-    at_key = at_key or error["type"] in {"extra_forbidden", "missing"}
-    return error_at(code, message, prefix + inner, positions, key=at_key)
+    return error_at(code, message, prefix + inner, positions, key=at_key or error["type"] == "extra_forbidden")
 
 
 def keys_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:
@@ -138,7 +137,6 @@ def keys_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:
 def _at(
     severity: Severity, code: str, message: str, path: Path, positions: Mapping[Path, Position], key: bool
 ) -> Diagnostic:
-    place: Position | None = None
     for length in range(len(path), 0, -1):
         place = positions.get(path[:length])
         if place is not None:
@@ -164,12 +162,6 @@ _EXPECTED = {
     "dict_type": "a mapping (lines of 'key: value')",
     "model_type": "a mapping (lines of 'key: value')",
 }
-_CODES = {
-    "literal_error": "INVALID_VALUE",
-    "string_pattern_mismatch": "INVALID_VALUE",
-    "finite_number": "NOT_FINITE",
-    "int_parsing_size": "OUT_OF_RANGE",
-}
 
 
 def _explain(error: ErrorDetails, root: type[BaseModel], path: Path) -> tuple[str, str]:
@@ -186,7 +178,7 @@ def _explain(error: ErrorDetails, root: type[BaseModel], path: Path) -> tuple[st
         return "INVALID_VALUE", _not_one_of(value, error.get("ctx", {}))
     if "problem" in error.get("ctx", {}):
         return sort.upper(), error["msg"]
-    return _CODES.get(sort, "OUT_OF_RANGE"), f"{_what_it_is(value)}, out of range; {_wanted(error['msg'])}"
+    return "OUT_OF_RANGE", f"{_what_it_is(value)}, out of range; {_wanted(error['msg'])}"
 
 
 def _wanted(message: str) -> str:
@@ -199,7 +191,7 @@ def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:
     known = re.findall(r"'([^']*)'", str(context.get("expected", "")))
     near = [word for word in known if word.lower() == str(value).lower()]
     hint = f"; did you mean {near[0]!r}?" if near else did_you_mean(str(value), known)
-    return f"{_what_it_is(value)}, which is not known here{hint}"
+    return f"{shorten(repr(value))} is not known here{hint}"
 
 
 def _what_it_is(value: Any) -> str:
