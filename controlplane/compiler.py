@@ -13,9 +13,12 @@ from typing import Protocol
 
 from controlplane.compile import Compiled, compile_documents
 from controlplane.documents import Document
-from memplane.errors import Unavailable
+from memplane.errors import Overloaded, Unavailable
 
 log = logging.getLogger("memplane.controlplane.compiler")
+
+MAX_WAITING = 16
+"""Sets that may wait for the worker at once. Unmeasured."""
 
 
 class Compiler(Protocol):
@@ -32,9 +35,19 @@ class ProcessCompiler:
     def __init__(self, *, bootstrap_admin: bool):
         self._bootstrap_admin = bootstrap_admin
         self._pool: ProcessPoolExecutor | None = None
+        self._waiting = 0
 
     async def compile(self, documents: Sequence[Document]) -> Compiled:
-        """Compiles in the worker; calls queue up. Raises Unavailable when the worker died over it."""
+        """Compiles in the worker; calls queue up. Raises Unavailable when the worker died over it, or Overloaded."""
+        if self._waiting >= MAX_WAITING:
+            raise Overloaded(f"{MAX_WAITING} policy sets wait to be compiled")
+        self._waiting += 1
+        try:
+            return await self._compile(documents)
+        finally:
+            self._waiting -= 1
+
+    async def _compile(self, documents: Sequence[Document]) -> Compiled:
         if self._pool is None:
             self._pool = _new_pool()
         pool, loop = self._pool, asyncio.get_running_loop()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "MEMPLANE_CONTROL_"
+MAX_HEARTBEAT_S = 5.0
+"""Data planes give a control plane up after three missed heartbeats, and after 15 s at most."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}")
 
@@ -51,7 +53,7 @@ _SETTINGS: Sequence[tuple[str, str, str]] = (
     ("bootstrap-admin-sha256", "", "SHA-256 (hex) of the API key that may do everything"),
     ("node-key-sha256", "", "SHA-256 (hex) of the key that data planes present"),
     ("signing-key-file", "", "Ed25519 private key, PEM; empty: signing_key.pem in the data folder, made when missing"),
-    ("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 60"),
+    ("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 5"),
     ("ready-file", "", "file to write {address, pid} to once calls are answered"),
 )
 
@@ -108,6 +110,6 @@ def _seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.1 <= value <= 60.0:
-        raise BadConfig(f"heartbeat-s: {text!r} is not a number of seconds from 0.1 to 60")
+    if not 0.1 <= value <= MAX_HEARTBEAT_S:
+        raise BadConfig(f"heartbeat-s: {text!r} is not a number of seconds from 0.1 to {MAX_HEARTBEAT_S:.0f}")
     return value

@@ -21,7 +21,7 @@ from controlplane.diagnose import Diagnostic, Severity
 from controlplane.documents import Document
 from controlplane.files import FolderUnreadable, read_folder
 from controlplane.fleet import Fleet
-from controlplane.revisions import Acceptance, Answer, Revision, RevisionStore
+from controlplane.revisions import Answer, Change, FolderContent, Revision, RevisionStore
 from controlplane.snapshots import InForce, SnapshotBuilder, Snapshots
 from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
 from memplane.policy.codec import version_of
@@ -80,16 +80,15 @@ class Reloader:
         self._lock = asyncio.Lock()
         self._running: set[asyncio.Task[admin_pb2.ReloadPolicySetResponse]] = set()
         self._next_generation = 1
-        self.folder_version = ""
-        """Digest of what the folder last held; empty: it was never looked at."""
+        self.folder = FolderContent()
+        """What the folder last held."""
 
     async def start(self) -> None:
         """Puts the last accepted revision in force again. One that this build refuses stays stored, and is logged."""
-        self.folder_version = await self._parts.store.folder_version()
         revision = await self._parts.store.latest()
         if revision is None:
-            self.folder_version = ""
             return
+        self.folder = await self._parts.store.folder()
         self._next_generation = revision.generation + 1
         compiled = await self._parts.compiler.compile(revision.documents)
         if compiled.policy is None:
@@ -118,8 +117,8 @@ class Reloader:
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def take_folder(self, documents: Sequence[Document]) -> str:
-        """Reloads what the folder holds now; tells why it was refused."""
+    async def take_folder(self, documents: Sequence[Document]) -> None:
+        """Reloads what the folder holds now. `folder` tells what became of it."""
         command = Command(documents, author=FOLDER_AUTHOR, origin="folder", from_folder=True)
         try:
             response = await self.reload(command)
@@ -128,8 +127,7 @@ class Reloader:
             refusal = error.message
         if refusal:
             log.warning("the policy folder's content is refused: %s", refusal)
-            await self._remember_folder(_version(documents))
-        return refusal
+            await self._remember(FolderContent(_version(documents), refusal))
 
     async def drain(self) -> None:
         """Waits for what is running."""
@@ -195,10 +193,10 @@ class Reloader:
             now_us = self._parts.clock.now_us()
             body = response.SerializeToString()
             answer = Answer(command.author, command.request_id, command.payload_sha256, now_us, body)
-        folder_version = version if command.from_folder else None
-        await self._parts.store.accept(Acceptance(revision, answer, folder_version))
-        if folder_version is not None:
-            self.folder_version = folder_version
+        folder = FolderContent(version) if command.from_folder else None
+        await self._parts.store.write(Change(revision, answer, folder))
+        if folder is not None:
+            self.folder = folder
 
     def _swap(self, in_force: InForce) -> None:
         self._parts.snapshots.current = in_force
@@ -206,9 +204,9 @@ class Reloader:
         self._parts.fleet.publish(in_force.target)
         log.info("policy generation %d is in force (%s)", in_force.revision.generation, in_force.revision.version)
 
-    async def _remember_folder(self, version: str) -> None:
-        await self._parts.store.accept(Acceptance(folder_version=version))
-        self.folder_version = version
+    async def _remember(self, folder: FolderContent) -> None:
+        await self._parts.store.write(Change(folder=folder))
+        self.folder = folder
 
     async def _earlier_answer(self, command: Command) -> admin_pb2.ReloadPolicySetResponse | None:
         if not command.request_id or command.validate_only:

@@ -1,12 +1,13 @@
 """Every accepted policy set, answers for retried requests, and what the policy folder last held: in SQLite.
 
-The newest revision is the one in force.
+The newest revision is the one in force. When SQLite fails, calls raise Unavailable, and the log has the cause.
 
 Generations count up and are never used again. All calls run on one worker thread; a transaction is on disk when its
 call returns (WAL, synchronous FULL).
 """
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from controlplane.documents import Document
+from memplane.errors import Unavailable
+
+log = logging.getLogger("memplane.controlplane.revisions")
 
 SCHEMA_VERSION = 1
 REQUEST_KEPT_US = 24 * 3600 * 1_000_000
@@ -43,7 +47,11 @@ CREATE TABLE answers (
   answer BLOB NOT NULL,
   PRIMARY KEY (author, request_id)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE folder (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), version TEXT NOT NULL) STRICT;
+CREATE TABLE folder (
+  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+  version TEXT NOT NULL,
+  refusal TEXT NOT NULL
+) STRICT;
 """
 _COLUMNS = "generation, version, create_time_us, author, comment, origin"
 _T = TypeVar("_T")
@@ -83,12 +91,20 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """What one accepted reload writes, all or nothing. None: that part stays as it is."""
+class FolderContent:
+    """What the policy folder last held: its digest (empty: it was never looked at), and why it was refused, if so."""
+
+    version: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one reload writes, all or nothing. None: that part stays as it is."""
 
     revision: Revision | None = None
     answer: Answer | None = None
-    folder_version: str | None = None
+    folder: FolderContent | None = None
 
 
 class RevisionStore:
@@ -129,9 +145,9 @@ class RevisionStore:
             lambda database: [Revision(*row) for row in database.execute(query, (before, page_size))]
         )
 
-    async def accept(self, acceptance: Acceptance) -> None:
-        """Writes all of it in one transaction. Raises sqlite3.Error, and then nothing of it is there."""
-        await self._call(lambda database: _accept(database, acceptance))
+    async def write(self, change: Change) -> None:
+        """Writes all of it in one transaction. Raises Unavailable, and then nothing of it is there."""
+        await self._call(lambda database: _write(database, change))
 
     async def answer(self, author: str, request_id: str, now_us: int) -> Answer | None:
         """What this author's request was answered in the last 24 hours."""
@@ -143,13 +159,17 @@ class RevisionStore:
         row = await self._call(lambda database: database.execute(query, given).fetchone())
         return None if row is None else Answer(*row)
 
-    async def folder_version(self) -> str:
-        """Digest of what the policy folder held when it was last looked at; empty: never."""
-        row = await self._call(lambda database: database.execute("SELECT version FROM folder").fetchone())
-        return "" if row is None else str(row[0])
+    async def folder(self) -> FolderContent:
+        """What the policy folder last held."""
+        row = await self._call(lambda database: database.execute("SELECT version, refusal FROM folder").fetchone())
+        return FolderContent() if row is None else FolderContent(*row)
 
     async def _call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
+        except sqlite3.Error as error:
+            log.exception("the revision store failed")
+            raise Unavailable("revision store") from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -183,15 +203,16 @@ def _revision(database: sqlite3.Connection, generation: int | None) -> Revision 
     return replace(Revision(*row), documents=tuple(Document(*document) for document in documents))
 
 
-def _accept(database: sqlite3.Connection, acceptance: Acceptance) -> None:
+def _write(database: sqlite3.Connection, change: Change) -> None:
     database.execute("BEGIN IMMEDIATE")
     try:
-        if acceptance.revision is not None:
-            _insert_revision(database, acceptance.revision)
-        if acceptance.answer is not None:
-            _insert_answer(database, acceptance.answer)
-        if acceptance.folder_version is not None:
-            database.execute("INSERT OR REPLACE INTO folder VALUES (1, ?)", (acceptance.folder_version,))
+        if change.revision is not None:
+            _insert_revision(database, change.revision)
+        if change.answer is not None:
+            _insert_answer(database, change.answer)
+        if change.folder is not None:
+            folder = (change.folder.version, change.folder.refusal)
+            database.execute("INSERT OR REPLACE INTO folder VALUES (1, ?, ?)", folder)
         database.execute("COMMIT")
     except Exception:
         database.execute("ROLLBACK")

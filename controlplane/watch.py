@@ -18,6 +18,7 @@ from watchfiles import awatch
 
 from controlplane.documents import Document
 from controlplane.files import FolderUnreadable, read_folder
+from controlplane.revisions import FolderContent
 from memplane.policy.codec import version_of
 
 log = logging.getLogger("memplane.controlplane.watch")
@@ -37,20 +38,19 @@ class FolderSink(Protocol):
     """Who takes what the folder holds."""
 
     @property
-    def folder_version(self) -> str:
-        """Digest of what the folder last held, as far as this sink was told; empty: never told."""
+    def folder(self) -> FolderContent:
+        """What the folder last held, as far as this sink was told."""
         ...
 
-    async def take_folder(self, documents: Sequence[Document]) -> str:
-        """Takes new content; afterwards `folder_version` is its digest. Tells why it was refused; empty: it was not."""
+    async def take_folder(self, documents: Sequence[Document]) -> None:
+        """Takes new content; afterwards `folder` tells of it."""
         ...
 
 
 class FolderWatch:
     """Watches one folder, which may come and go. Blocking reads run off the event loop.
 
-    `alive` is True while the watch runs. `last_error` is why the folder's content is not in force; empty: it is, or an
-    inline reload has replaced it. `error_count` counts unexpected faults.
+    `alive` is True while the watch runs. `error_count` counts unexpected faults.
     """
 
     def __init__(self, folder: Path, sink: FolderSink, options: WatchOptions):
@@ -59,14 +59,14 @@ class FolderWatch:
         self._options = options
         self._wake = asyncio.Event()
         self._unreadable = ""
-        self._refusal = ""
+        self._fault = ""
         self.alive = False
         self.error_count = 0
 
     @property
     def last_error(self) -> str:
-        """Why the folder's content is not in force; empty: nothing is wrong."""
-        return self._unreadable or self._refusal
+        """Why the folder's content is not taken; empty: it was, and nothing is wrong."""
+        return self._unreadable or self._fault or self._sink.folder.refusal
 
     async def run(self) -> None:
         """Watches until cancelled."""
@@ -87,7 +87,8 @@ class FolderWatch:
         try:
             documents = await self._settled()
             if documents:
-                self._refusal = await self._sink.take_folder(documents)
+                await self._sink.take_folder(documents)
+            self._fault = ""
         except FolderUnreadable as error:
             self._note_unreadable(str(error))
         except Exception as error:  # noqa: BLE001 - the watch must live on: counted, logged, told, tried again
@@ -97,7 +98,7 @@ class FolderWatch:
         """New content that held still; empty when there is none."""
         documents = await self._read()
         for _ in range(_MAX_SETTLE_READS):
-            if not documents or _version(documents) == self._sink.folder_version:
+            if not documents or _version(documents) == self._sink.folder.version:
                 return ()
             await asyncio.sleep(self._options.settle_s)
             before, documents = documents, await self._read()
@@ -118,9 +119,9 @@ class FolderWatch:
     def _note_fault(self, error: Exception) -> None:
         self.error_count += 1
         reason = f"{type(error).__name__}: {error}"
-        if reason != self._unreadable:
+        if reason != self._fault:
             log.error("watching the policy folder failed and goes on", exc_info=error)
-        self._unreadable = reason
+        self._fault = reason
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):

@@ -1,5 +1,4 @@
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +7,8 @@ import pytest
 
 from controlplane.documents import Document
 from controlplane.reload import Command, Parts, Reloader
-from controlplane.revisions import Acceptance, RevisionStore
-from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
+from controlplane.revisions import Change, RevisionStore
+from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag, Unavailable
 from tests.unit.controlplane.parts import BROKEN, InlineCompiler, make_parts, policy, started
 
 
@@ -131,12 +130,12 @@ async def test_what_cannot_be_stored_does_not_come_in_force(parts: Parts, monkey
     reloader = await started(parts)
     await reloader.reload(Command(policy(7), "ann"))
 
-    async def disk_full(_store: RevisionStore, _acceptance: Acceptance) -> None:
-        raise sqlite3.OperationalError("disk full")
+    async def disk_full(_store: RevisionStore, _change: Change) -> None:
+        raise Unavailable("revision store")
 
     with monkeypatch.context() as patch:
-        patch.setattr(RevisionStore, "accept", disk_full)
-        with pytest.raises(sqlite3.OperationalError):
+        patch.setattr(RevisionStore, "write", disk_full)
+        with pytest.raises(Unavailable):
             await reloader.reload(Command(policy(8), "ann"))
     assert in_force(parts)[1] == 1
     assert (await reloader.reload(Command(policy(8), "ann"))).revision.generation == 2
@@ -172,23 +171,25 @@ async def test_a_restart_puts_the_last_accepted_set_in_force_and_counts_on(tmp_p
 async def test_the_folder_does_not_undo_an_inline_reload_also_after_a_restart(tmp_path: Path) -> None:
     before = await make_parts(tmp_path)
     reloader = await started(before)
-    assert await reloader.take_folder(policy(7)) == ""
-    held = reloader.folder_version
+    await reloader.take_folder(policy(7))
+    held = reloader.folder
+    assert held.refusal == ""
     await reloader.reload(Command(policy(8), "ann"))
-    assert reloader.folder_version == held
+    assert reloader.folder == held
     await before.store.close()
     after = await make_parts(tmp_path)
     reloader = await started(after)
-    assert reloader.folder_version == held
+    assert reloader.folder == held
     await after.store.close()
 
 
 async def test_a_refused_folder_is_remembered_and_told(parts: Parts) -> None:
     reloader = await started(parts)
     await reloader.take_folder(policy(7))
-    refusal = await reloader.take_folder(BROKEN)
-    assert "retrieve.yaml:2:3" in refusal
-    assert reloader.folder_version == await parts.store.folder_version() != parts.snapshots.target.version
+    await reloader.take_folder(BROKEN)
+    assert "retrieve.yaml:2:3" in reloader.folder.refusal
+    assert reloader.folder == await parts.store.folder()
+    assert reloader.folder.version != parts.snapshots.target.version
 
 
 async def test_unchanged_content_is_not_compiled_again(parts: Parts) -> None:

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from controlplane.documents import Document
-from controlplane.revisions import REQUEST_KEPT_US, Acceptance, Answer, Revision, RevisionStore, UnknownSchema
+from controlplane.revisions import (
+    REQUEST_KEPT_US,
+    Answer,
+    Change,
+    FolderContent,
+    Revision,
+    RevisionStore,
+    UnknownSchema,
+)
+from memplane.errors import Unavailable
 
 
 @pytest.fixture
@@ -22,41 +31,41 @@ def revision(generation: int) -> Revision:
 
 async def test_a_new_store_is_empty(store: RevisionStore) -> None:
     assert await store.latest() is None
-    assert await store.folder_version() == ""
+    assert await store.folder() == FolderContent()
     assert await store.answer("ann", "r", 0) is None
 
 
 async def test_a_revision_comes_back_whole(store: RevisionStore) -> None:
-    await store.accept(Acceptance(revision(1)))
+    await store.write(Change(revision(1)))
     assert await store.get(1) == revision(1)
     assert await store.get(2) is None
 
 
 async def test_the_newest_generation_is_the_latest(store: RevisionStore) -> None:
     for generation in (1, 2, 3):
-        await store.accept(Acceptance(revision(generation)))
+        await store.write(Change(revision(generation)))
     assert await store.latest() == revision(3)
 
 
 async def test_pages_are_newest_first_and_without_documents(store: RevisionStore) -> None:
     for generation in (1, 2, 3):
-        await store.accept(Acceptance(revision(generation)))
+        await store.write(Change(revision(generation)))
     page = await store.page(3, 5)
     assert [item.generation for item in page] == [2, 1]
     assert page[0].documents == ()
 
 
 async def test_a_generation_is_never_used_twice_and_its_refusal_leaves_no_trace(store: RevisionStore) -> None:
-    await store.accept(Acceptance(revision(1)))
-    with pytest.raises(sqlite3.IntegrityError):
-        await store.accept(Acceptance(revision(1), Answer("ann", "r", "p", 1, b"x"), "sha256:folder"))
+    await store.write(Change(revision(1)))
+    with pytest.raises(Unavailable):
+        await store.write(Change(revision(1), Answer("ann", "r", "p", 1, b"x"), FolderContent("sha256:f")))
     assert await store.answer("ann", "r", 1) is None
-    assert await store.folder_version() == ""
+    assert await store.folder() == FolderContent()
 
 
 async def test_answers_belong_to_their_author_and_are_kept_a_day(store: RevisionStore) -> None:
     answer = Answer("ann", "r", "payload", 1_000, b"body")
-    await store.accept(Acceptance(answer=answer))
+    await store.write(Change(answer=answer))
     assert await store.answer("ann", "r", 1_000) == answer
     assert await store.answer("bob", "r", 1_000) is None
     assert await store.answer("ann", "r", 1_000 + REQUEST_KEPT_US) is None
@@ -65,11 +74,11 @@ async def test_answers_belong_to_their_author_and_are_kept_a_day(store: Revision
 async def test_everything_survives_closing(tmp_path: Path) -> None:
     path = tmp_path / "revisions.sqlite3"
     first = await RevisionStore.open(path)
-    await first.accept(Acceptance(revision(1), folder_version="sha256:folder"))
+    await first.write(Change(revision(1), folder=FolderContent("sha256:f", "bad")))
     await first.close()
     second = await RevisionStore.open(path)
     assert await second.latest() == revision(1)
-    assert await second.folder_version() == "sha256:folder"
+    assert await second.folder() == FolderContent("sha256:f", "bad")
     await second.close()
 
 

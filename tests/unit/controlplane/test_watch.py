@@ -11,6 +11,7 @@ import pytest
 
 from controlplane import watch as watch_module
 from controlplane.documents import Document
+from controlplane.revisions import FolderContent
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.policy.codec import version_of
 from tests.deadline import eventually
@@ -23,16 +24,16 @@ class RecordingSink:
     """Refuses documents that say `bad`, fails on those that say `raise`."""
 
     def __init__(self) -> None:
-        self.folder_version = ""
+        self.folder = FolderContent()
         self.taken: list[str] = []
 
-    async def take_folder(self, documents: Sequence[Document]) -> str:
+    async def take_folder(self, documents: Sequence[Document]) -> None:
         text = "|".join(document.content.decode(errors="replace") for document in documents)
         if "raise" in text:
             raise RuntimeError("the sink failed")
-        self.folder_version = version_of([(document.name, document.content) for document in documents])
+        version = version_of([(document.name, document.content) for document in documents])
+        self.folder = FolderContent(version, "it says bad" if "bad" in text else "")
         self.taken.append(text)
-        return "it says bad" if "bad" in text else ""
 
     def last(self) -> str:
         return self.taken[-1] if self.taken else ""
@@ -166,7 +167,7 @@ async def test_an_empty_folder_is_no_policy(folder: Path) -> None:
 async def test_content_that_the_folder_held_before_is_left_alone(folder: Path) -> None:
     sink = RecordingSink()
     (folder / "a.yaml").write_text("1")
-    sink.folder_version = version_of([("a.yaml", b"1")])
+    sink.folder = FolderContent(version_of([("a.yaml", b"1")]))
     await FolderWatch(folder, sink, QUICK).look()
     assert sink.taken == []
 
