@@ -1,7 +1,7 @@
 r"""Which regular expressions a write rule may use, so that no text can make one run for seconds.
 
 Rules, checked on the pattern's text alone:
-1. it compiles;
+1. it compiles, has no `x` flag, and no set that a later Python may read otherwise (`[[`, `--`, `&&`, `~~`, `||`);
 2. a repeated group holds no repeat and no alternative of its own: `(a+)+`, `(a|b)*` and `(a?){9}` are refused, because
    a backtracking matcher may try every way to divide the text between the two; `(?:abc)+` and `(?:\d{3}-)+` pass;
 3. the upper bounds of all repeats multiply to at most MAX_WAYS, where an open-ended one (`*`, `+`, `{n,}`) counts as
@@ -11,6 +11,7 @@ than `a+|b+`.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +24,7 @@ _TOKEN = re.compile(
     r"""
       (?P<escape>\\.)
     | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
+    | (?P<unclosed>\[)
     | (?P<comment>\(\?\#[^)]*\))
     | (?P<open>\((?:\?(?:P<\w+>|P=|[:=!>]|<[=!]|\(\w+\)|[aiLmsux-]+[:)]))?)
     | (?P<close>\))
@@ -32,6 +34,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_AMBIGUOUS = re.compile(r"^\[\^?\[|--|&&|~~|\|\|")
+_VERBOSE = re.compile(r"\(\?[aiLmsu]*x")
 _BOUND = re.compile(r"\{(?P<exact>\d+)\}|\{\d*,(?P<most>\d+)\}|(?P<optional>\?)")
 
 
@@ -48,18 +52,35 @@ class _Scan:
 @lru_cache(maxsize=1024)  # a policy asks for the same few patterns once per override
 def pattern_problem(pattern: str) -> str | None:
     """Why `pattern` may not be used, and what would be right; None when it may."""
+    tokens = list(_TOKEN.finditer(pattern))
+    problem = _unclear(tokens) or _compile_problem(pattern)
+    if problem is not None:
+        return problem
+    scan = _Scan(groups=[False])
+    for token in tokens:
+        if _step(scan, token):
+            return "a repeated group holds a repeat or an alternative of its own; use a bounded class like [^。]{0,40}"
+    if scan.ways > MAX_WAYS:
+        return "too many repeats for one pattern; bound them, such as \\s{0,3} for \\s*, or make two rules of it"
+    return None
+
+
+def _unclear(tokens: Sequence[re.Match[str]]) -> str | None:
+    for token in tokens:
+        if token.lastgroup == "set" and _AMBIGUOUS.search(token.group()):
+            return f"the set {token.group()[:40]} can be read two ways; put a backslash before its special characters"
+        if token.lastgroup == "unclosed":
+            return "not a regular expression: a set without its closing ]"
+        if token.lastgroup == "open" and _VERBOSE.match(token.group()):
+            return "the x flag is not taken; write the pattern without spaces and comments"
+    return None
+
+
+def _compile_problem(pattern: str) -> str | None:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
-    scan = _Scan(groups=[False])
-    for token in _TOKEN.finditer(pattern):
-        if _step(scan, token):
-            return (
-                "a repeated group holds a repeat or an alternative of its own; use a bounded class such as [^。]{0,40}"
-            )
-    if scan.ways > MAX_WAYS:
-        return "too many repeats for one pattern; bound them, such as \\s{0,3} for \\s*, or make two rules of it"
     return None
 
 
@@ -68,6 +89,8 @@ def _step(scan: _Scan, token: re.Match[str]) -> bool:
     sort, text = token.lastgroup, token.group()
     if sort == "repeat":
         return _repeat(scan, token.group("repeat"))
+    if sort == "comment":
+        return False
     scan.after_group = sort == "close"
     if sort == "open" and not text.endswith(")"):
         scan.groups.append(False)

@@ -46,6 +46,7 @@ def test_a_harmless_pattern_is_accepted(pattern: str) -> None:
         "(?>a+)+",
         "([a-z]+)*",
         r"(\w+\s?)*",
+        "(a+)(?#why)+",
     ],
 )
 def test_a_repeat_within_a_repeated_group_is_refused(pattern: str) -> None:
@@ -60,6 +61,16 @@ def test_too_many_ways_are_refused(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["(", "[", "a**", "(?P<x", "\\"])
 def test_what_does_not_compile_is_refused(pattern: str) -> None:
     assert "not a regular expression" in str(pattern_problem(pattern))
+
+
+@pytest.mark.parametrize("pattern", ["[[a]]", "[^[]", "[a--b]", "[a&&b]", "[a||b]"])
+def test_a_set_that_python_warns_about_is_refused(pattern: str) -> None:
+    assert "two ways" in str(pattern_problem(pattern))
+
+
+def test_the_verbose_flag_is_refused() -> None:
+    assert "x flag" in str(pattern_problem("(?ix)(a+) +"))
+    assert "x flag" in str(pattern_problem("(?x:(a+) +)"))
 
 
 def test_the_default_rules_match_what_they_are_meant_for() -> None:
