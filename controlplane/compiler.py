@@ -30,10 +30,14 @@ class Compiler(Protocol):
 
 
 class ProcessCompiler:
-    """One worker process, started when first needed and anew when it died. `bootstrap_admin`: there is one."""
+    """One worker process, started when first needed and anew when it died. `bootstrap_admin`: there is one.
 
-    def __init__(self, *, bootstrap_admin: bool):
+    A set that takes longer than `deadline_s` costs the worker its life.
+    """
+
+    def __init__(self, *, bootstrap_admin: bool, deadline_s: float = 60.0):
         self._bootstrap_admin = bootstrap_admin
+        self._deadline_s = deadline_s
         self._pool: ProcessPoolExecutor | None = None
         self._waiting = 0
 
@@ -52,22 +56,32 @@ class ProcessCompiler:
             self._pool = _new_pool()
         pool, loop = self._pool, asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(pool, _compile, list(documents), self._bootstrap_admin)
-        except BrokenProcessPool as error:
-            log.exception("the compiling process died")
+            async with asyncio.timeout(self._deadline_s):
+                return await loop.run_in_executor(pool, _compile, list(documents), self._bootstrap_admin)
+        except (BrokenProcessPool, TimeoutError) as error:
+            log.exception("the compiling process died, or took longer than %.0f s", self._deadline_s)
             if self._pool is pool:
                 self._pool = None
+                await asyncio.to_thread(_end_workers, pool)
             raise Unavailable("policy compiler") from error
 
     async def close(self) -> None:
         """Ends the worker."""
         if self._pool is not None:
-            await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+            await asyncio.to_thread(_end_workers, self._pool)
+            self._pool = None
 
 
 def _new_pool() -> ProcessPoolExecutor:
     # Spawned: a fork would copy gRPC's threads and locks.
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_start_worker)
+
+
+def _end_workers(pool: ProcessPoolExecutor) -> None:
+    """Blocking. A worker may be busy with a set that nobody waits for; the control plane has no other children."""
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    pool.shutdown(cancel_futures=True)
 
 
 def _compile(documents: list[Document], bootstrap_admin: bool) -> Compiled:

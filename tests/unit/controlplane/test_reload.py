@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from controlplane import reload as reload_module
 from controlplane.documents import Document
 from controlplane.reload import Command, Parts, Reloader
-from controlplane.revisions import Change, RevisionStore
+from controlplane.revisions import RevisionStore
+from controlplane.snapshots import SnapshotBuilder
 from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag, Unavailable
 from tests.unit.controlplane.parts import BROKEN, InlineCompiler, make_parts, policy, started
 
@@ -126,18 +128,28 @@ async def test_a_caller_that_goes_away_does_not_stop_a_reload_half_way(parts: Pa
     assert in_force(parts)[1] == 1
 
 
-async def test_what_cannot_be_stored_does_not_come_in_force(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [(InlineCompiler, "compile"), (reload_module, "shrinks"), (SnapshotBuilder, "build"), (RevisionStore, "write")],
+)
+async def test_a_reload_that_fails_at_any_step_changes_nothing_and_the_next_one_works(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, owner: object, step: str
+) -> None:
     reloader = await started(parts)
     await reloader.reload(Command(policy(7), "ann"))
+    before = parts.snapshots.current
 
-    async def disk_full(_store: RevisionStore, _change: Change) -> None:
-        raise Unavailable("revision store")
+    def fail(*_arguments: object) -> None:
+        raise Unavailable(step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RevisionStore, "write", disk_full)
-        with pytest.raises(Unavailable):
-            await reloader.reload(Command(policy(8), "ann"))
-    assert in_force(parts)[1] == 1
+        patch.setattr(owner, step, fail)
+        with pytest.raises(Unavailable, match=step):
+            await reloader.reload(Command(policy(8), "ann", request_id="r", payload_sha256="p"))
+    assert parts.snapshots.current is before
+    assert parts.fleet.target == parts.snapshots.target
+    assert [item.generation for item in await parts.store.page(100, 10)] == [1]
+    assert await parts.store.answer("ann", "r", parts.clock.now_us()) is None
     assert (await reloader.reload(Command(policy(8), "ann"))).revision.generation == 2
 
 
