@@ -4,14 +4,15 @@ Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.
 those that name something (they hold a digit, `_` or `@`, and are no date, time or decimal) are *identifiers*. An index
 holds a compound and its parts; a query asks for an identifier by its whole token alone, so that `X-200` finds neither
 `X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each pair of neighbouring
-characters, and a query asks for those of its longer words, so that a word is found where the segmenter cut the memory
-otherwise than the query. English words are stemmed. A query drops stop words unless it has nothing else; an index
-keeps them.
+characters, and a query asks for those of its longer words and of words of one character side by side, so that a word is
+found where the segmenter cut the memory otherwise than the query. English words are stemmed. A query drops stop words
+unless it has nothing else; an index keeps them.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 import rjieba
 from Stemmer import Stemmer
@@ -87,7 +88,11 @@ def _indexed(piece: re.Match[str]) -> list[str]:
 
 def _words(piece: re.Match[str]) -> list[str]:
     text = piece.group()
-    return list(rjieba.cut_for_search(text)) if piece.lastgroup == "han" else [text]
+    if piece.lastgroup != "han":
+        return [text]
+    words = list(rjieba.cut_for_search(text))
+    unsure = [one + other for one, other in pairwise(words) if len(one) == len(other) == 1]
+    return words + [pair for pair in unsure if STOP_WORDS.isdisjoint(pair)]
 
 
 def _asked(word: str) -> list[str]:

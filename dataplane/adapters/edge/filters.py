@@ -46,7 +46,7 @@ def encode(fields: Mapping[str, FieldValue]) -> dict[str, object]:
             continue
         terms.append(json.dumps([field]))
         terms.extend(_term(field, each) for each in (value if isinstance(value, tuple) else (value,)))
-        if isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value):
+        if isinstance(value, int | float) and not isinstance(value, bool) and not _is_nan(value):
             numbers[_number_key(field)] = _double(value)
     return {"terms": terms, "numbers": numbers}
 

