@@ -29,6 +29,7 @@ MAX_DETAIL_BYTES = 1024
 """Longest reason of a NACK."""
 
 _HEARTBEATS_UNTIL_LOST = 3
+_LEAST_PAUSE_S = 0.05
 _CHANNEL_OPTIONS = (
     # Channels of one process to one address would share connections, and with them their back-off.
     ("grpc.use_local_subchannel_pool", 1),
@@ -59,7 +60,8 @@ class PolicyStreamOptions:
     `trusted_key_file` holds the control plane's public keys (PEM). A failed attempt is followed by a random wait of up
     to `backoff_min_s` doubled at each failure, at most `backoff_max_s`; a lost stream by one of up to
     `reconnect_spread_s`, so that a restarted control plane is not met by every data plane at once. `silence_s`: without
-    a word for so long the control plane counts as lost. All unmeasured but for the spread (tests, 2026-11).
+    a word for so long the control plane counts as lost. Unmeasured, but for the spread: 300 data planes came back over
+    5.5 s after a restart that took 2 s (2026-11).
     """
 
     control_address: str
@@ -70,7 +72,7 @@ class PolicyStreamOptions:
     bootstrap_admin_sha256: str | None = None
     backoff_min_s: float = 0.5
     backoff_max_s: float = 10.0
-    reconnect_spread_s: float = 6.0
+    reconnect_spread_s: float = 8.0
     silence_s: float = 15.0
 
 
@@ -128,13 +130,7 @@ class PolicyStream:
                 log.warning("no policy stream from %s: %s", self._options.control_address, _words(error))
             failures_in_a_row = 0 if self._holder.control_plane_connected else failures_in_a_row + 1
             self._holder.control_plane_connected = False
-            await asyncio.sleep(self._pause_s(failures_in_a_row))
-
-    def _pause_s(self, failures_in_a_row: int) -> float:
-        if failures_in_a_row == 0:
-            return self._jitter.uniform(0.0, self._options.reconnect_spread_s)
-        ceiling_s = self._options.backoff_min_s * 2.0 ** min(failures_in_a_row, 16)
-        return self._jitter.uniform(0.05, min(self._options.backoff_max_s, ceiling_s))
+            await asyncio.sleep(pause_s(self._options, failures_in_a_row, self._jitter.random()))
 
     async def _connect(self) -> None:
         await asyncio.to_thread(read_trusted_keys, self._options.trusted_key_file)
@@ -229,6 +225,14 @@ class PolicyStream:
             message.version_info = self._holder.current.version
             message.generation = self._holder.current.generation
         return message
+
+
+def pause_s(options: PolicyStreamOptions, failures_in_a_row: int, jitter: float) -> float:
+    """How long to wait before the next attempt; 0 failures: a stream that was open has ended. `jitter` is in [0, 1)."""
+    if failures_in_a_row == 0:
+        return jitter * options.reconnect_spread_s
+    ceiling_s = options.backoff_min_s * 2.0 ** min(failures_in_a_row, 16)
+    return max(_LEAST_PAUSE_S, jitter * min(options.backoff_max_s, ceiling_s))
 
 
 def _words(error: Exception) -> str:

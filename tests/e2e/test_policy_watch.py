@@ -12,8 +12,8 @@ import pytest
 from tests.deadline import eventually_async
 from tests.e2e.control_process import ControlProcess, control_plane, top_k_yaml
 
-WITHIN_S = 3.0
-"""How long a change may take on a busy machine of two cores; it takes 0.2 to 1.2 s on a quiet one (2026-11)."""
+WITHIN_S = 10.0
+"""How long a change may take on a machine busy with other tests; it takes 0.2 to 1.2 s on a quiet one (2026-11)."""
 
 
 def swap(folder: Path, name: str, files: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dataplane.adapters.last_good import LastGoodFile
-from dataplane.adapters.policy_stream import MAX_DETAIL_BYTES, PolicyStream, PolicyStreamOptions
+from dataplane.adapters.policy_stream import MAX_DETAIL_BYTES, PolicyStream, PolicyStreamOptions, pause_s
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.policy.snapshot import sign
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
@@ -262,6 +262,20 @@ async def test_a_rotated_key_is_trusted_once_it_stands_in_the_file(plane: Plane)
         assert (await answer(scripted, "2")).error_detail == ""
         assert holder.current is not None
         assert holder.current.generation == 2
+
+
+def test_data_planes_that_lose_their_control_plane_come_back_spread_over_more_than_four_seconds(tmp_path: Path) -> None:
+    options = PolicyStreamOptions("a:1", "key", policy_pb2.NodeInfo(), tmp_path, tmp_path)
+    pauses = [pause_s(options, 0, number / 300) for number in range(300)]
+    assert max(pauses) - min(pauses) > 4.0
+    assert max(sum(start <= pause < start + 1 for pause in pauses) for start in range(8)) < 50
+
+
+@pytest.mark.parametrize(("failures", "most"), [(1, 1.0), (2, 2.0), (3, 4.0), (5, 10.0), (10_000, 10.0)])
+def test_the_wait_after_failures_doubles_up_to_its_ceiling(tmp_path: Path, failures: int, most: float) -> None:
+    options = PolicyStreamOptions("a:1", "key", policy_pb2.NodeInfo(), tmp_path, tmp_path)
+    assert pause_s(options, failures, 1.0) == most
+    assert 0 < pause_s(options, failures, 0.0) <= 0.05
 
 
 def test_the_node_key_is_not_printed(options: PolicyStreamOptions) -> None:
