@@ -29,6 +29,7 @@ from controlplane.server import PolicyAdminServicer
 from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
+from memplane.errors import MemPlaneError
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
 from memplane.v1.policy_admin_service_pb2_grpc import add_PolicyAdminServiceServicer_to_server
@@ -171,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadConfig as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 2
-    except (AddressInUse, DataDirInUse, BadSigningKey, UnknownSchema, sqlite3.Error, OSError) as error:
+    except (AddressInUse, DataDirInUse, BadSigningKey, UnknownSchema, MemPlaneError, sqlite3.Error, OSError) as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 1
     return 0

@@ -93,6 +93,7 @@ class PolicyStream:
         self._last_good = LastGoodFile(options.last_good_file)
         self._jitter = secrets.SystemRandom()
         self._task: asyncio.Task[None] | None = None
+        self._last_failure = ""
         self.failure_count = 0
 
     async def start(self) -> None:
@@ -126,11 +127,19 @@ class PolicyStream:
             try:
                 await self._connect()
             except Exception as error:  # noqa: BLE001 - the loop must live on: counted, logged, tried again
-                self.failure_count += 1
-                log.warning("no policy stream from %s: %s", self._options.control_address, _words(error))
+                self._note_failure(error)
             failures_in_a_row = 0 if self._holder.control_plane_connected else failures_in_a_row + 1
             self._holder.control_plane_connected = False
             await asyncio.sleep(pause_s(self._options, failures_in_a_row, self._jitter.random()))
+
+    def _note_failure(self, error: Exception) -> None:
+        self.failure_count += 1
+        if isinstance(error, NoTrustedKey):
+            self._holder.problem = _words(error)
+        reason = f"no policy stream from {self._options.control_address}: {_words(error)}"
+        if reason != self._last_failure:
+            log.warning("%s", reason)
+        self._last_failure = reason
 
     async def _connect(self) -> None:
         await asyncio.to_thread(read_trusted_keys, self._options.trusted_key_file)
@@ -148,7 +157,7 @@ class PolicyStream:
         answer.node.CopyFrom(self._options.node)
         while True:
             response = await self._exchange(call, answer, silence_s)
-            self._holder.control_plane_connected = True
+            self._holder.control_plane_connected, self._last_failure = True, ""
             if response.HasField("snapshot"):
                 answer = await self._answer_snapshot(response)
             else:
