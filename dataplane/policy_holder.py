@@ -37,6 +37,12 @@ class PolicyHolder:
         self.problem = ""
         self._loaded.set()
 
+    def confirm(self, version: str, generation: int) -> None:
+        """The control plane says what is in force; when `current` is that, nothing is wrong."""
+        if self.current is not None and (self.current.version, self.current.generation) == (version, generation):
+            self.origin = PolicyOrigin.CONTROL_PLANE
+            self.problem = ""
+
     async def wait_loaded(self) -> PolicySnapshot:
         """Waits, without limit, until there is a policy."""
         await self._loaded.wait()
