@@ -62,22 +62,28 @@ class InMemoryRecordStore:
         return [self._commit_or_refuse(item) for item in commits]
 
     def _commit_or_refuse(self, item: Commit) -> CommitResult:
+        tables = stored.copy_of(self._tables)
         try:
-            return CommitResult(position=stored.commit(self._tables, item))
+            position = stored.commit(tables, item)
         except (DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion) as refusal:
             return CommitResult(error=refusal)
+        self._tables = tables
+        return CommitResult(position)
 
     async def erase(self, erasure: Erasure, deadline_s: float) -> int:
         """See the port."""
         self._check(deadline_s)
-        return stored.erase(self._tables, erasure)
+        tables = stored.copy_of(self._tables)
+        position = stored.erase(tables, erasure)
+        self._tables = tables
+        return position
 
     async def save_embedding(
         self, memory_id: str, version: int, model: str, embedding: Vector, deadline_s: float
     ) -> None:
         """See the port."""
         self._check(deadline_s)
-        if any(item.memory.version == version for item in self._tables.versions.get(memory_id, [])):
+        if any(item.memory.version == version for item in self._tables.versions.get(memory_id, ())):
             self._tables.embeddings[memory_id, version, model] = stored.read_only(embedding)
 
     async def trim_outbox(self, up_to_position: int, deadline_s: float) -> None:

@@ -1,9 +1,10 @@
 """The tables of the in-memory record store, and its two writes that must be atomic: commit and erase.
 
-Both check everything before they change anything.
+Both work on a copy of the tables, which the store takes over when they succeed.
 """
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 
 from dataplane.adapters.record_rules import spoken_of, superseded
 from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
@@ -48,7 +49,7 @@ class Tables:
     """Everything that is stored. `outbox` maps positions, rising, to (memory id, namespace)."""
 
     memories: dict[str, Memory] = field(default_factory=dict)
-    versions: dict[str, list[MemoryVersion]] = field(default_factory=dict)
+    versions: dict[str, tuple[MemoryVersion, ...]] = field(default_factory=dict)
     embeddings: dict[tuple[str, int, str], Vector] = field(default_factory=dict)
     outbox: dict[int, tuple[str, str]] = field(default_factory=dict)
     last_position: int = 0
@@ -67,29 +68,24 @@ def find(tables: Tables, scope: Scope, memory_id: str) -> Memory | None:
     return memory if memory and scope.covers(memory.namespace, memory.pool) else None
 
 
+def copy_of(tables: Tables) -> Tables:
+    """Tables to change without touching the first ones; what they hold is immutable."""
+    return Tables(**{part.name: copy(getattr(tables, part.name)) for part in fields(Tables)})
+
+
 def commit(tables: Tables, item: Commit) -> int:
-    """Stores a commit and returns its position. Raises the port's refusals, having changed nothing."""
+    """Stores a commit and returns its position. Raises the port's refusals, leaving the tables half changed."""
     if item.request:
-        _check_request(tables, item.request, item.now_us)
+        save_request(tables, item.request, item.namespace, item.now_us, spoken_of(item))
     for supersession in item.supersedes:
-        _check_supersession(tables, item, supersession)
+        _supersede(tables, item, supersession)
     if item.memory:
         _check_memory(tables, item, item.memory)
-    _apply(tables, item)
+        _store_memory(tables, item, item.memory)
+    if item.decision:
+        tables.decisions.append((item.memory.memory_id if item.memory else None, item.decision))
+    tables.conflicts.extend(item.conflicts)
     return tables.last_position
-
-
-def _check_request(tables: Tables, request: RequestRecord, now_us: int) -> None:
-    known = tables.requests.get((request.principal_id, request.request_id))
-    if known and known.record.expire_time_us > now_us:
-        raise DuplicateRequest(request.request_id)
-
-
-def _check_supersession(tables: Tables, item: Commit, supersession: Supersession) -> None:
-    current = find(tables, item.scope, supersession.memory_id)
-    expected = supersession.expected_version
-    if current is None or current.version != expected or current.state is not State.ACTIVE:
-        raise StaleVersion(supersession.memory_id, expected, current.version if current else 0)
 
 
 def _check_memory(tables: Tables, item: Commit, memory: Memory) -> None:
@@ -101,18 +97,17 @@ def _check_memory(tables: Tables, item: Commit, memory: Memory) -> None:
     if standing != item.expected_version:
         raise StaleVersion(memory.memory_id, item.expected_version, standing)
     if memory.state is State.ACTIVE:
-        leaving = {supersession.memory_id for supersession in item.supersedes}
-        _check_unique(tables, memory, leaving | {memory.memory_id})
+        _check_unique(tables, memory)
 
 
-def _check_unique(tables: Tables, memory: Memory, besides: set[str]) -> None:
+def _check_unique(tables: Tables, memory: Memory) -> None:
     place = (memory.namespace, memory.subject_id)
     others = [
         other
         for other in tables.memories.values()
         if other.state is State.ACTIVE
         and (other.namespace, other.subject_id) == place
-        and other.memory_id not in besides
+        and other.memory_id != memory.memory_id
     ]
     for other in others:
         if (other.kind, other.content_hash) == (memory.kind, memory.content_hash):
@@ -122,29 +117,23 @@ def _check_unique(tables: Tables, memory: Memory, besides: set[str]) -> None:
             raise DuplicateFact(other.memory_id)
 
 
-def _apply(tables: Tables, item: Commit) -> None:
-    if item.request:
-        save_request(tables, item.request, item.namespace, item.now_us, spoken_of(item))
-    for supersession in item.supersedes:
-        _supersede(tables, item, supersession)
-    if item.memory:
-        _store_memory(tables, item, item.memory)
-    if item.decision:
-        tables.decisions.append((item.memory.memory_id if item.memory else None, item.decision))
-    tables.conflicts.extend(item.conflicts)
-
-
 def save_request(
     tables: Tables, request: RequestRecord, namespace: str, now_us: int, memory_ids: frozenset[str]
 ) -> None:
-    """Keeps an answer, and lets expired ones go."""
+    """Keeps the first answer to a request, and lets expired ones go. Raises DuplicateRequest."""
     for key in [key for key, known in tables.requests.items() if known.record.expire_time_us <= now_us]:
         del tables.requests[key]
+    if (request.principal_id, request.request_id) in tables.requests:
+        raise DuplicateRequest(request.request_id)
     tables.requests[request.principal_id, request.request_id] = StoredRequest(request, namespace, memory_ids)
 
 
 def _supersede(tables: Tables, item: Commit, supersession: Supersession) -> None:
-    loser = superseded(tables.memories[supersession.memory_id], supersession, item)
+    current = find(tables, item.scope, supersession.memory_id)
+    expected = supersession.expected_version
+    if current is None or current.version != expected or current.state is not State.ACTIVE:
+        raise StaleVersion(supersession.memory_id, expected, current.version if current else 0)
+    loser = superseded(current, supersession, item)
     tables.memories[loser.memory_id] = loser
     _add_version(tables, item, loser, Change.SUPERSEDED)
     add_to_outbox(tables, loser.memory_id, loser.namespace)
@@ -176,7 +165,7 @@ def read_only(vector: Vector) -> Vector:
 
 def _add_version(tables: Tables, item: Commit, memory: Memory, change: Change) -> None:
     version = MemoryVersion(memory, item.now_us, item.principal_id, change, item.reason)
-    tables.versions.setdefault(memory.memory_id, []).append(version)
+    tables.versions[memory.memory_id] = (*tables.versions.get(memory.memory_id, ()), version)
 
 
 def add_to_outbox(tables: Tables, memory_id: str, namespace: str) -> None:
@@ -186,13 +175,15 @@ def add_to_outbox(tables: Tables, memory_id: str, namespace: str) -> None:
 
 
 def erase(tables: Tables, erasure: Erasure) -> int:
-    """Removes a memory, leaves a tombstone, and returns the position. Raises StaleVersion or DuplicateRequest."""
+    """Removes a memory, leaves a tombstone, and returns the position.
+
+    Raises StaleVersion or DuplicateRequest, leaving the tables half changed.
+    """
     current = find(tables, erasure.scope, erasure.memory_id)
     standing = current.version if current else 0
     if current is None or erasure.expected_version not in (0, standing):
         raise StaleVersion(erasure.memory_id, erasure.expected_version, standing)
     if erasure.request:
-        _check_request(tables, erasure.request, erasure.now_us)
         save_request(tables, erasure.request, current.namespace, erasure.now_us, frozenset())
     _forget(tables, erasure.memory_id)
     tables.tombstones[erasure.memory_id] = erasure

@@ -95,7 +95,7 @@ async def check(maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
             await store.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(field_maps, min_size=1, max_size=8), st.lists(filters, min_size=1, max_size=20))
 def test_every_filter_means_what_the_reference_says(maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
     asyncio.run(check(maps, asked))

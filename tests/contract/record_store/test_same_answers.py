@@ -1,0 +1,227 @@
+"""Random histories: SQLite and the in-memory store, the plain reading of the port, answer everything alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
+from dataplane.adapters.sqlite.connection import SqliteOptions
+from dataplane.adapters.sqlite.store import SqliteRecordStore
+from dataplane.errors import DuplicateRequest, StaleVersion
+from dataplane.model import (
+    DAY_US,
+    EVERYTHING,
+    SYSTEM_SCOPE,
+    AccessRecord,
+    Commit,
+    ConflictRecord,
+    Erasure,
+    Kind,
+    Pool,
+    RequestRecord,
+    Scope,
+    State,
+    StoredCandidate,
+    Supersession,
+)
+from dataplane.ports import ListQuery, Pending, RecordStore
+from tests.contract.builders import MODEL, NOW_US, commit_of, content_hash_of, fields_of, memory_of, vector_of
+
+Step = Callable[[RecordStore, float], Awaitable[object]]
+
+IDS = ("mem_1", "mem_2", "mem_3", "mem_4")
+SCOPES = (
+    Scope(("a",)),
+    Scope(("a", "b")),
+    Scope(("b",), ("a",)),
+    Scope((), ("a", "b")),
+    SYSTEM_SCOPE,
+)
+ids = st.sampled_from(IDS)
+times = st.integers(NOW_US - 3 * DAY_US, NOW_US + 3 * DAY_US)
+vectors = st.none() | st.integers(0, 3).map(vector_of)
+requests = (
+    st.none()
+    | st.none()
+    | st.builds(RequestRecord, st.just("alice"), st.sampled_from("xyz"), st.just("hash"), st.binary(max_size=2), times)
+)
+memories = st.builds(
+    memory_of,
+    ids,
+    content=st.sampled_from(("one", "two", "three", "four")),
+    namespace=st.sampled_from("ab"),
+    subject_id=st.sampled_from(("", "bob")),
+    state=st.sampled_from((State.ACTIVE, State.ACTIVE, State.ACTIVE, State.SOFT_DELETED)),
+    pool=st.sampled_from(Pool),
+    fact_key=st.sampled_from(("", "f", "g")),
+    version=st.integers(1, 4),
+    create_time_us=times,
+    strength=st.floats(0, 2),
+)
+
+
+AS_DRAWN = "as drawn"
+
+
+@st.composite
+def commits(draw: st.DrawFn) -> Commit:
+    memory = draw(memories)
+    return commit_of(
+        memory,
+        scope=draw(st.sampled_from([scope for scope in SCOPES if scope.covers(memory.namespace, memory.pool)])),
+        expected_version=draw(st.integers(0, memory.version)),
+        now_us=draw(times),
+        embedding=draw(vectors),
+        supersedes=tuple(draw(st.lists(st.builds(Supersession, ids, st.integers(1, 2), times), max_size=1))),
+        conflicts=tuple(
+            draw(st.lists(st.builds(ConflictRecord, ids, ids, st.just("f"), st.just(0.9), st.just("r")), max_size=1))
+        ),
+        request=draw(requests),
+        reason=draw(st.sampled_from(("", "", "", AS_DRAWN))),
+    )
+
+
+async def fitted(store: RecordStore, commit: Commit, deadline_s: float) -> Commit:
+    """The commit as a caller who knows the store makes it, unless it is to stay as drawn."""
+    memory = commit.memory
+    if commit.reason == AS_DRAWN or memory is None:
+        return commit
+    current = await store.get(SYSTEM_SCOPE, memory.memory_id, deadline_s)
+    standing = current.version if current else 0
+    namespace = current.namespace if current else memory.namespace
+    version = standing + memory.version % 2 if current else 1
+    others = [await store.get(SYSTEM_SCOPE, item.memory_id, deadline_s) for item in commit.supersedes]
+    return replace(
+        commit,
+        scope=Scope(("a", "b")),
+        memory=replace(memory, namespace=namespace, version=version),
+        expected_version=standing,
+        supersedes=tuple(
+            Supersession(other.memory_id, other.version, NOW_US)
+            for other in others
+            if other and other.state is State.ACTIVE and other.memory_id != memory.memory_id
+        ),
+    )
+
+
+def committing(items: list[Commit]) -> Step:
+    return lambda store, deadline_s: store.commit(items, deadline_s)
+
+
+def erasing(erasure: Erasure) -> Step:
+    async def step(store: RecordStore, deadline_s: float) -> object:
+        try:
+            return await store.erase(erasure, deadline_s)
+        except (StaleVersion, DuplicateRequest) as refusal:
+            return refusal
+
+    return step
+
+
+def accessing(accesses: list[AccessRecord]) -> Step:
+    return lambda store, deadline_s: store.record_accesses(accesses, deadline_s)
+
+
+def trimming(position: int) -> Step:
+    return lambda store, deadline_s: store.trim_outbox(position, deadline_s)
+
+
+def embedding(memory_id: str, version: int) -> Step:
+    return lambda store, deadline_s: store.save_embedding(memory_id, version, MODEL, vector_of(9), deadline_s)
+
+
+erasures = st.builds(
+    Erasure,
+    scope=st.sampled_from(SCOPES),
+    memory_id=ids,
+    now_us=times,
+    principal_id=st.just("alice"),
+    expected_version=st.integers(0, 2),
+    request=requests,
+)
+accesses = st.builds(
+    AccessRecord, ids, st.sampled_from("ab"), times, st.just(0.1), st.sampled_from((1.0, 2.0)), st.just(0.3)
+)
+commit_steps = [st.lists(commits(), min_size=1, max_size=most) for most in (1, 2, 3, 4)]
+steps = st.lists(
+    st.one_of(
+        *commit_steps,
+        st.builds(erasing, erasures),
+        st.builds(accessing, st.lists(accesses, max_size=3)),
+        st.builds(trimming, st.integers(0, 8)),
+        st.builds(embedding, ids, st.integers(1, 3)),
+    ),
+    min_size=4,
+    max_size=15,
+)
+
+
+def plain(found: object) -> object:
+    """Answers in a form that compares: vectors as lists, strengths to nine digits, sets of rows without an order."""
+    if isinstance(found, Pending):
+        return [plain(candidate) for candidate in found.candidates], found.truncated
+    if isinstance(found, StoredCandidate):
+        vector = None if found.embedding is None else found.embedding.tolist()
+        return found.memory.memory_id, found.memory.version, vector, found.recent_access_count
+    return found
+
+
+async def everything(store: RecordStore, deadline_s: float) -> list[object]:
+    """What every read says."""
+    answers: list[object] = [await store.last_position(deadline_s), await store.count(deadline_s)]
+    answers.append(await store.tombstones(IDS, deadline_s))
+    for rows in (await store.read_outbox(2, 9, deadline_s, MODEL), await store.scan("", 9, deadline_s, MODEL)):
+        answers += [(row.position, row.memory_id, row.namespace, row.memory is None) for row in rows]
+    for scope in SCOPES:
+        answers += [plain(answer) for answer in await scoped(store, scope, deadline_s)]
+    return answers
+
+
+async def scoped(store: RecordStore, scope: Scope, deadline_s: float) -> list[Any]:
+    listing = ListQuery((State.ACTIVE, State.SUPERSEDED), EVERYTHING, 9)
+    fetched = await store.fetch(scope, IDS, MODEL, NOW_US - DAY_US, deadline_s)
+    answers: list[Any] = sorted(fetched, key=lambda candidate: candidate.memory.memory_id)
+    for page_size in (1, 9):
+        answers.append(await store.pending(scope, 1, MODEL, NOW_US, page_size, deadline_s))
+        answers.append(await store.history(scope, NOW_US, MODEL, page_size, deadline_s))
+    answers += [memory.memory_id for memory in await store.list_memories(scope, listing, deadline_s)]
+    for memory_id in IDS:
+        memory = await store.get(scope, memory_id, deadline_s)
+        answers.append(memory and (memory.state, memory.version, round(memory.strength, 9), memory.access_count))
+        answers += [
+            (version.memory.version, version.change, version.record_time_us, version.memory.superseded_by_id)
+            for version in await store.list_versions(scope, memory_id, 0, 9, deadline_s)
+        ]
+    for request_id in "xyz":
+        answers.append(await store.find_request(scope, "alice", request_id, NOW_US, deadline_s))
+    for content in ("one", "two"):
+        same = await store.find_duplicate(Scope(("a",)), "bob", Kind.FACT, content_hash_of(content), deadline_s)
+        answers.append(same and same.memory_id)
+    return answers
+
+
+async def check(history: list[list[Commit] | Step]) -> None:
+    deadline_s = asyncio.get_running_loop().time() + 60
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "records.db"
+        sqlite = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
+        inmemory = InMemoryRecordStore(fields_of)
+        for planned in history:
+            step = planned
+            if isinstance(step, list):
+                step = committing([await fitted(inmemory, commit, deadline_s) for commit in step])
+            assert await step(sqlite, deadline_s) == await step(inmemory, deadline_s)
+        assert await everything(sqlite, deadline_s) == await everything(inmemory, deadline_s)
+        await sqlite.close()
+
+
+@settings(max_examples=100, deadline=None)
+@given(steps)
+def test_both_stores_answer_alike_after_any_history(history: list[list[Commit] | Step]) -> None:
+    asyncio.run(check(history))
