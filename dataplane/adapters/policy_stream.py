@@ -161,7 +161,7 @@ class PolicyStream:
             if response.HasField("snapshot"):
                 answer = await self._answer_snapshot(response)
             else:
-                self._confirm(response)
+                self._holder.confirm(response.version_info, response.generation)
                 silence_s = min(self._options.silence_s, _HEARTBEATS_UNTIL_LOST * response.heartbeat.interval_ms / 1000)
                 answer = self._message()
 
@@ -219,14 +219,6 @@ class PolicyStream:
             )
         if snapshot.generation == current.generation and snapshot.version != current.version:
             raise RefusedGeneration(f"generation {snapshot.generation} is in force here with another content")
-
-    def _confirm(self, response: discovery_pb2.StreamPoliciesResponse) -> None:
-        current = self._holder.current
-        if current is not None and (current.version, current.generation) == (
-            response.version_info,
-            response.generation,
-        ):
-            self._holder.origin = PolicyOrigin.CONTROL_PLANE
 
     def _message(self) -> discovery_pb2.StreamPoliciesRequest:
         message = discovery_pb2.StreamPoliciesRequest(report=self._report())
