@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,6 +21,7 @@ from memplane.demo import story
 from memplane.demo.conversation import read_questions, read_turns
 from memplane.evaluation.runner import Report
 
+OVERRIDES_FILE = "namespace.yaml"
 DIALOGUE_HITS = 0.5
 """Share of the dialogue's questions whose evidence must come up among ten hits. A floor against breakage, no goal."""
 
@@ -80,8 +82,7 @@ async def tell(out: Output, logs: bool) -> Summary:
     summary = Summary()
     with tempfile.TemporaryDirectory(prefix="memplane-demo-") as scratch:
         folder = Path(scratch)
-        policy = folder / "policies"
-        shutil.copytree(policies_folder("default"), policy)
+        policy = make_policy(folder / "policies")
         out.line("1. Two planes start as two processes, on embedded stores.", "bold")
         async with planes(PlaneSettings(folder, policy), log_sink(out, logs)) as running:
             pids = f"process {running.control.process.pid} and {running.data.process.pid}"
@@ -91,6 +92,15 @@ async def tell(out: Output, logs: bool) -> Summary:
             await change_policy(out, running, policy, summary)
             await search_alone(out, running, summary)
     return summary
+
+
+def make_policy(folder: Path) -> Path:
+    """The default policy with the demo's override, in a folder that the demo may edit."""
+    shutil.copytree(policies_folder("default"), folder)
+    (folder / OVERRIDES_FILE).write_bytes(
+        resources.files("memplane.demo").joinpath("policy", OVERRIDES_FILE).read_bytes()
+    )
+    return folder
 
 
 async def remember_and_ask(out: Output, running: RunningPlanes, summary: Summary) -> None:

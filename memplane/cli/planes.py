@@ -114,7 +114,7 @@ async def planes(settings: PlaneSettings, sink: LogSink = swallow) -> AsyncItera
     try:
         data = await start(_data_command(settings, control.address, admin_sha256, node_key), sink)
         try:
-            await wait_for_health(data, WRITE_SERVICE)
+            await wait_for_health(data, WRITE_SERVICE, control)
             yield RunningPlanes(control, data, admin_key)
         finally:
             await data.stop()
@@ -122,11 +122,11 @@ async def planes(settings: PlaneSettings, sink: LogSink = swallow) -> AsyncItera
         await control.stop()
 
 
-async def wait_for_health(plane: PlaneProcess, service: str) -> None:
+async def wait_for_health(plane: PlaneProcess, service: str, depends_on: PlaneProcess) -> None:
     """Waits until the plane says that `service` is SERVING.
 
     Raises:
-        PlaneFailed: It ended, or did not say so within START_TIMEOUT_S.
+        PlaneFailed: It ended, or did not say so within START_TIMEOUT_S; the text holds the end of both planes' logs.
     """
     try:
         async with asyncio.timeout(START_TIMEOUT_S), grpc.aio.insecure_channel(plane.address) as channel:
@@ -136,7 +136,7 @@ async def wait_for_health(plane: PlaneProcess, service: str) -> None:
                 await asyncio.sleep(POLL_S)
     except TimeoutError:
         what = f"did not serve {service} within {START_TIMEOUT_S:.0f} s"
-        raise PlaneFailed(plane.name, what, plane.last_lines) from None
+        raise PlaneFailed(plane.name, what, [*depends_on.last_lines, *plane.last_lines]) from None
 
 
 async def is_serving(channel: grpc.aio.Channel, service: str, timeout_s: float = 5.0) -> bool:
