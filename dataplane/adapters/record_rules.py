@@ -32,6 +32,20 @@ def superseded(memory: Memory, supersession: Supersession, commit: Commit) -> Me
     )
 
 
+def reinforced(memory: Memory, changed: Memory) -> Memory:
+    """The same version of a memory with the changing fields of `changed`; its other fields stay."""
+    return replace(
+        memory,
+        state=changed.state,
+        valid_to_us=changed.valid_to_us,
+        superseded_by_id=changed.superseded_by_id,
+        strength=changed.strength,
+        strength_time_us=changed.strength_time_us,
+        access_count=changed.access_count,
+        last_access_time_us=changed.last_access_time_us,
+    )
+
+
 def spoken_of(commit: Commit) -> frozenset[str]:
     """The memories that the stored answer to a commit may name."""
     ids = {commit.memory.memory_id} if commit.memory else set()

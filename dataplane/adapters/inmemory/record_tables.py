@@ -6,7 +6,7 @@ Both work on a copy of the tables, which the store takes over when they succeed.
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
-from dataplane.adapters.record_rules import spoken_of, superseded
+from dataplane.adapters.record_rules import reinforced, spoken_of, superseded
 from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
 from dataplane.model import (
     Change,
@@ -22,16 +22,6 @@ from dataplane.model import (
     State,
     Supersession,
     Vector,
-)
-
-_CHANGING = (
-    "state",
-    "valid_to_us",
-    "superseded_by_id",
-    "strength",
-    "strength_time_us",
-    "access_count",
-    "last_access_time_us",
 )
 
 
@@ -80,24 +70,11 @@ def commit(tables: Tables, item: Commit) -> int:
     for supersession in item.supersedes:
         _supersede(tables, item, supersession)
     if item.memory:
-        _check_memory(tables, item, item.memory)
         _store_memory(tables, item, item.memory)
     if item.decision:
         tables.decisions.append((item.memory.memory_id if item.memory else None, item.decision))
     tables.conflicts.extend(item.conflicts)
     return tables.last_position
-
-
-def _check_memory(tables: Tables, item: Commit, memory: Memory) -> None:
-    current = find(tables, item.scope, memory.memory_id)
-    taken = memory.memory_id in tables.memories and current is None
-    if taken or (current and current.namespace != memory.namespace):
-        raise StaleVersion(memory.memory_id, item.expected_version, 0)
-    standing = current.version if current else 0
-    if standing != item.expected_version:
-        raise StaleVersion(memory.memory_id, item.expected_version, standing)
-    if memory.state is State.ACTIVE:
-        _check_unique(tables, memory)
 
 
 def _check_unique(tables: Tables, memory: Memory) -> None:
@@ -139,13 +116,14 @@ def _supersede(tables: Tables, item: Commit, supersession: Supersession) -> None
     add_to_outbox(tables, loser.memory_id, loser.namespace)
 
 
-def _store_memory(tables: Tables, item: Commit, memory: Memory) -> None:
-    current = tables.memories.get(memory.memory_id)
-    added = memory.version > item.expected_version
-    changed = added or current is None or memory.state is not current.state
-    if current and not added:
-        memory = replace(current, **{name: getattr(memory, name) for name in _CHANGING})
+def _store_memory(tables: Tables, item: Commit, asked: Memory) -> None:
+    current = _standing(tables, item, asked)
+    added = asked.version > item.expected_version
+    memory = reinforced(current, asked) if current and not added else asked
+    if memory.state is State.ACTIVE:
+        _check_unique(tables, memory)
     tables.memories[memory.memory_id] = memory
+    changed = added or current is None or memory.state is not current.state
     if added:
         _add_version(tables, item, memory, item.change)
     key = (memory.memory_id, memory.version, item.embedding_model)
@@ -154,6 +132,18 @@ def _store_memory(tables: Tables, item: Commit, memory: Memory) -> None:
         changed = True
     if changed:
         add_to_outbox(tables, memory.memory_id, memory.namespace)
+
+
+def _standing(tables: Tables, item: Commit, memory: Memory) -> Memory | None:
+    """The row that a commit changes, None for a new memory. Raises StaleVersion when it is not as expected."""
+    current = find(tables, item.scope, memory.memory_id)
+    taken = current is None and memory.memory_id in tables.memories
+    if taken or (current and current.namespace != memory.namespace):
+        raise StaleVersion(memory.memory_id, item.expected_version, 0)
+    standing = current.version if current else 0
+    if standing != item.expected_version:
+        raise StaleVersion(memory.memory_id, item.expected_version, standing)
+    return current
 
 
 def read_only(vector: Vector) -> Vector:

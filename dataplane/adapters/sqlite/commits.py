@@ -7,7 +7,7 @@ its logs. Whatever is raised on the way undoes all of it.
 import sqlite3
 from typing import Final
 
-from dataplane.adapters.record_rules import FieldsOf, spoken_of, superseded
+from dataplane.adapters.record_rules import FieldsOf, reinforced, spoken_of, superseded
 from dataplane.adapters.sqlite.clauses import fill, in_scope
 from dataplane.adapters.sqlite.rows import (
     COLUMNS,
@@ -111,33 +111,40 @@ def _supersede(connection: sqlite3.Connection, commit: Commit, supersession: Sup
     add_to_outbox(connection, loser.memory_id, loser.namespace)
 
 
-def _store_memory(connection: sqlite3.Connection, commit: Commit, memory: Memory, fields_of: FieldsOf) -> None:
-    current = find_in_scope(connection, commit.scope, memory.memory_id)
-    standing = current.version if current else 0
-    same_place = current is None or current.namespace == memory.namespace
-    if standing != commit.expected_version or not same_place:
-        raise StaleVersion(memory.memory_id, commit.expected_version, standing if same_place else 0)
+def _store_memory(connection: sqlite3.Connection, commit: Commit, asked: Memory, fields_of: FieldsOf) -> None:
+    current = _standing(connection, commit, asked)
+    added = asked.version > commit.expected_version
+    memory = reinforced(current, asked) if current and not added else asked
     try:
-        changed = _write_row(connection, memory, current, fields_of)
+        _write_row(connection, memory, current, fields_of)
     except sqlite3.IntegrityError:
         _raise_duplicate(connection, memory, commit.expected_version)
         raise
-    if memory.version > commit.expected_version:
+    if added:
         _add_version(connection, memory, commit, commit.change)
+    changed = added or current is None or memory.state is not current.state
     if _embed(connection, commit, memory) or changed:
         add_to_outbox(connection, memory.memory_id, memory.namespace)
 
 
-def _write_row(connection: sqlite3.Connection, memory: Memory, current: Memory | None, fields_of: FieldsOf) -> bool:
-    """Writes the head row; True when indexes must hear of it."""
+def _standing(connection: sqlite3.Connection, commit: Commit, memory: Memory) -> Memory | None:
+    """The row that a commit changes, None for a new memory. Raises StaleVersion when it is not as expected."""
+    current = find_in_scope(connection, commit.scope, memory.memory_id)
+    if current and current.namespace != memory.namespace:
+        raise StaleVersion(memory.memory_id, commit.expected_version, 0)
+    standing = current.version if current else 0
+    if standing != commit.expected_version:
+        raise StaleVersion(memory.memory_id, commit.expected_version, standing)
+    return current
+
+
+def _write_row(connection: sqlite3.Connection, memory: Memory, current: Memory | None, fields_of: FieldsOf) -> None:
     if current is None:
         connection.execute(_INSERT, (*values_of(memory), fields_to_json(fields_of(memory))))
-        return True
-    if memory.version > current.version:
+    elif memory.version > current.version:
         _update(connection, memory, fields_of)
-        return True
-    _reinforce(connection, memory, fields_of)
-    return memory.state is not current.state
+    else:
+        _reinforce(connection, memory, fields_of)
 
 
 def _update(connection: sqlite3.Connection, memory: Memory, fields_of: FieldsOf) -> None:
