@@ -46,7 +46,8 @@ Examples:
 def up(session: Session, /, folder: Path, policy: Path | None, new_key: bool, **options: object) -> None:
     """Starts both planes on the embedded stores and prints a development administrator key, once.
 
-    Logs go to stderr. Ctrl-C stops both; exit code 1 when one of them ends by itself.
+    Logs go to stderr. Ctrl-C stops both. A control plane that is stopped in good order (SIGTERM) leaves the data plane
+    running with its last good policy; when one of them fails, both are stopped and the exit code is 1.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key, key_sha256 = development_key(folder, new_key)
@@ -68,6 +69,9 @@ async def serve(out: Output, settings: PlaneSettings) -> None:
     async with planes(settings, log_sink(out, shown=True)) as running:
         announce(out, running, settings)
         ended = await first_end((running.control, running.data), stop)
+        if ended is running.control and ended.process.returncode == 0:
+            out.note("the control plane was stopped; the data plane goes on with its last good policy", "bold yellow")
+            ended = await first_end((running.data,), stop)
         if ended is not None:
             raise PlaneFailed(ended.name, f"ended with exit code {ended.process.returncode}", ended.last_lines)
 
@@ -76,10 +80,12 @@ def announce(out: Output, running: RunningPlanes, settings: PlaneSettings) -> No
     """Says where the planes are and how to call them."""
     if out.as_json:
         where = {"control": running.control_address, "data": running.data_address, "policy": str(settings.policy)}
-        out.json({**where, "admin_key": running.admin_key or None})
+        pids = {"control_pid": running.control.process.pid, "data_pid": running.data.process.pid}
+        out.json({**where, **pids, "admin_key": running.admin_key or None})
         return
-    out.line(f"control plane {running.control_address}   data plane {running.data_address}", "bold green")
-    out.line(f"policy        {settings.policy}  (edit it, then `memplane policy reload`)")
+    out.line(f"control plane {running.control_address} (process {running.control.process.pid})", "bold green")
+    out.line(f"data plane    {running.data_address} (process {running.data.process.pid})", "bold green")
+    out.line(f"policy        {settings.policy} (edit it, then `memplane policy reload`)")
     if running.admin_key:
         out.line("administrator key, shown once:")
         out.line(f"  export {config.API_KEY_VARIABLE}={running.admin_key}")

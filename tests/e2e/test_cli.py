@@ -70,19 +70,26 @@ async def test_the_key_is_printed_once_and_goes_on_working(tmp_path):
 
 
 async def test_up_ends_with_1_when_a_plane_dies_and_leaves_none_behind(tmp_path):
-    async with up(tmp_path) as (process, _):
+    async with up(tmp_path) as (process, announced):
         children = await asyncio.to_thread(psutil.Process(process.pid).children, recursive=True)
-        control = next(child for child in children if "controlplane.main" in " ".join(child.cmdline()))
-        control.kill()
+        psutil.Process(announced["control_pid"]).kill()
         assert await asyncio.wait_for(process.wait(), 60) == 1
     _, alive = await asyncio.to_thread(psutil.wait_procs, children, 20)
     assert [child.cmdline() for child in alive if child.status() != psutil.STATUS_ZOMBIE] == []
 
 
-async def test_up_ends_with_0_on_sigterm(tmp_path):
-    async with up(tmp_path) as (process, _):
+async def test_searches_go_on_when_the_control_plane_is_stopped_and_up_ends_with_0(tmp_path):
+    async with up(tmp_path) as (process, announced):
+        control = psutil.Process(announced["control_pid"])
+        control.terminate()
+        await asyncio.to_thread(psutil.wait_procs, [control], 30)
+        found = await memplane("search", SPACE, "anything", "--json", cwd=tmp_path, env=connection(announced))
+        asked = await memplane("fleet", cwd=tmp_path, env=connection(announced))
+        assert process.returncode is None
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 60) == 0
+    assert (found.code, found.json["hits"]) == (0, [])
+    assert (asked.code, "UNAVAILABLE" in asked.stderr) == (1, True)
 
 
 def _files(folder: Path) -> list[Path]:
