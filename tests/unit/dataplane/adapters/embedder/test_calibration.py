@@ -39,7 +39,7 @@ def test_the_shipped_map_reaches_from_0_to_1() -> None:
 def test_the_shipped_map_holds_its_promise_on_held_out_pairs() -> None:
     shipped = json.loads(resources.files("dataplane.adapters.embedder").joinpath(SHIPPED).read_text(encoding="utf-8"))
     for name in ("stsb_en", "stsb_zh", "lcqmc_zh"):
-        assert shipped["held_out"][name]["precision_at_same"] >= 0.94, name
-        assert shipped["held_out"][name]["shuffled_median"] <= 0.2, name
+        assert shipped["held_out"][name]["precision_at_same"] >= 0.95, name
+        assert shipped["held_out"][name]["shuffled_median"] <= 0.21, name
     assert shipped["fitted"]
     assert shipped["data"]
