@@ -29,7 +29,7 @@ def fuse(lists: Mapping[str, Sequence[Candidate]], policy: FusionPolicy, top_n: 
     """
     best = {name: _best(candidates) for name, candidates in lists.items() if candidates}
     totals = dict.fromkeys(sorted({memory_id for scores in best.values() for memory_id in scores}), 0.0)
-    for name, scores in best.items():
+    for name, scores in sorted(best.items()):  # in one order, so that sums are the same to the last bit
         weight = _weight(name, policy)
         shares, absent = _reciprocal_ranks(scores, policy.rrf_k) if policy.method == "rrf" else _z_scores(scores)
         for memory_id in totals:

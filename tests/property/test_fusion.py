@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dataplane.logic.fusion import fuse
@@ -29,7 +29,19 @@ def test_every_listed_id_comes_once_and_fewer_are_a_beginning_of_all(
     assert fuse(lists, policy, top_n) == everything[:top_n]
 
 
+def listed(**scores: float) -> list[Candidate]:
+    return [Candidate(memory_id, 1, score) for memory_id, score in scores.items()]
+
+
 @given(LISTS, POLICIES)
+@example(
+    {
+        "vector": listed(mem_a=1, mem_h=0, mem_b=0, mem_c=0, mem_d=1, mem_e=1, mem_f=1, mem_g=2),
+        "text": listed(mem_a=0, mem_b=0, mem_g=0, mem_c=0, mem_h=1, mem_d=0, mem_e=0, mem_f=-1),
+        "recent": listed(mem_a=0, mem_b=1, mem_c=1, mem_f=2, mem_h=1, mem_d=1),
+    },
+    FusionPolicy(method="rrf", vector_weight=1.0, text_weight=1.0),
+)
 @settings(max_examples=100, deadline=None)
 def test_the_order_within_lists_and_of_lists_does_not_matter(
     lists: dict[str, list[Candidate]], policy: FusionPolicy
