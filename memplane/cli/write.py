@@ -115,7 +115,8 @@ def show_decision(out: Output, response: pb.WriteMemoryResponse) -> None:
         out.line(f"{reason.code}: {reason.message}", "dim")
     for conflict in decision.conflicts:
         out.line(f"conflict with {conflict.memory_id} over {conflict.fact_key}: {conflict.rule}", "yellow")
-    out.line(f"token {response.consistency_token}  policy {response.policy_version}", "dim")
+    token = f"token {response.consistency_token}  " if response.consistency_token else ""
+    out.line(f"{token}policy {response.policy_version}", "dim")
     show_degraded(out, response.degraded)
 
 

@@ -1,5 +1,6 @@
 """What a failed call raises: reason, fields at fault and when to try again, decoded from `google.rpc.Status`."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,7 @@ from memplane.errors import Violation
 from memplane.rpc.errors import DOMAIN
 
 M = TypeVar("M", bound=Message)
+REFUSED = re.compile(r"^failed to connect to all addresses.*?ipv[46]:(\S+): ", re.DOTALL)
 
 
 class RpcError(Exception):
@@ -90,7 +92,7 @@ def from_call(error: grpc.aio.AioRpcError) -> RpcError:
     """The error of a failed call, with whatever details it carries."""
     status = _status_of(error)
     kind = KINDS.get(error.code(), RpcError)
-    return kind(error.code(), error.details() or "no details", read_details(status) if status else None)
+    return kind(error.code(), _message_of(error), read_details(status) if status else None)
 
 
 def from_status(status: status_pb2.Status) -> RpcError:
@@ -112,6 +114,13 @@ def read_details(status: status_pb2.Status) -> Details:
     )
     delays = [retry.retry_delay.ToTimedelta() for retry in _unpacked(status, error_details_pb2.RetryInfo)]
     return Details(reason, violations, delays[0].total_seconds() if delays else None, facts)
+
+
+def _message_of(error: grpc.aio.AioRpcError) -> str:
+    """What the server says; where nobody listens, that and the address instead of gRPC's own words."""
+    details = error.details() or "no details"
+    refused = REFUSED.search(details)
+    return f"nobody answers at {refused.group(1)}" if refused else details
 
 
 def _status_of(error: grpc.aio.AioRpcError) -> status_pb2.Status | None:

@@ -178,11 +178,11 @@ async def test_a_lasting_outage_says_when_to_try_again():
 
 
 async def test_nobody_at_the_address_is_an_rpc_error():
-    async with MemPlaneClient("127.0.0.1:1", timeout_s=0.2) as client:
+    async with MemPlaneClient("127.0.0.1:1", timeout_s=20) as client:
         with pytest.raises(RpcError) as caught:
             await client.get("a", "mem_1")
-    assert caught.value.code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
-    assert caught.value.reason == ""
+    assert (caught.value.code, caught.value.reason) == (grpc.StatusCode.UNAVAILABLE, "")
+    assert str(caught.value) == "UNAVAILABLE: nobody answers at 127.0.0.1:1"
 
 
 async def test_half_a_surrogate_is_refused_before_anything_is_sent():
