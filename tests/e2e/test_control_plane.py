@@ -77,15 +77,6 @@ async def test_revisions_survive_kill_9_and_the_folder_undoes_no_inline_reload(t
         assert (await control.in_force())[1] == 4
 
 
-async def test_an_acknowledged_reload_is_never_forgotten(tmp_path: Path, folder: Path) -> None:
-    async with control_plane(tmp_path) as control:
-        for top_k in (2, 3):
-            acknowledged = (await control.call("ReloadPolicySet", inline_reload(top_k))).revision.generation
-            await control.kill()
-            await control.start()
-            assert (await control.in_force())[1] == acknowledged
-
-
 async def test_a_folder_changed_while_the_control_plane_was_down_is_taken_at_start(
     tmp_path: Path, folder: Path
 ) -> None:
