@@ -134,6 +134,7 @@ def as_json(result: Report, seconds: dict[str, float]) -> dict[str, object]:
     return {
         "overall": {"n": result.questions, **asdict(result.overall)},
         "categories": {name: {"n": n, **asdict(scores)} for name, (n, scores) in result.categories.items()},
+        "asked": result.asked,
         "memories": result.memories,
         "writes": result.writes,
         "degraded": result.degraded,
@@ -147,6 +148,8 @@ def show(out: Output, result: Report, seconds: dict[str, float]) -> None:
     out.table(COLUMNS, [*rows, _row("all", result.questions, result.overall)])
     outcomes = ", ".join(f"{count} {action}" for action, count in result.writes.items())
     out.line(f"{result.memories} memories: {outcomes}")
+    if result.asked > result.questions:
+        out.line(f"{result.asked - result.questions} questions have no evidence and were not scored")
     if result.degraded:
         out.line(f"{result.degraded} answers were degraded", "yellow")
     out.line(f"loading {seconds['load']:.1f} s, asking {seconds['ask']:.1f} s")

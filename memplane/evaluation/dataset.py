@@ -29,7 +29,7 @@ class LabelledMemory:
 
 @dataclass(frozen=True)
 class Question:
-    """A line of the questions file. `evidence` holds pieces, each stated by any of its ids."""
+    """A line of the questions file. `evidence` holds pieces, each stated by any of its ids; none: it is not scored."""
 
     group: str
     id: str

@@ -38,11 +38,22 @@ class Answer:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of an evaluation. `writes` counts memories by what became of them; their sum is `memories`."""
+    """The outcome of an evaluation.
+
+    Attributes:
+        categories: Questions scored and their mean, by category.
+        overall: The mean over all scored questions.
+        questions: Questions scored; one without evidence is asked but not scored.
+        asked: Questions asked.
+        memories: Memories sent.
+        writes: Memories by what became of them; their sum is `memories`.
+        degraded: Answers that a backend did not take part in.
+    """
 
     categories: Mapping[str, tuple[int, Scores]]
     overall: Scores
     questions: int
+    asked: int
     memories: int
     writes: Mapping[str, int]
     degraded: int
@@ -79,7 +90,8 @@ async def ask(client: MemPlaneClient, loaded: Sequence[LoadedGroup], progress: P
 def report(loaded: Sequence[LoadedGroup], answers: Sequence[Answer]) -> Report:
     """Scores the answers, by category and over all."""
     by_category: dict[str, list[Scores]] = {}
-    for answer in answers:
+    scored = [answer for answer in answers if answer.question.evidence]
+    for answer in scored:
         question = answer.question
         scores = score(answer.ids, question.evidence, question.optional)
         by_category.setdefault(question.category or "(none)", []).append(scores)
@@ -89,7 +101,8 @@ def report(loaded: Sequence[LoadedGroup], answers: Sequence[Answer]) -> Report:
     return Report(
         categories={name: (len(scores), mean(scores)) for name, scores in sorted(by_category.items())},
         overall=mean([each for scores in by_category.values() for each in scores]),
-        questions=len(answers),
+        questions=len(scored),
+        asked=len(answers),
         memories=sum(len(target.group.memories) for target in loaded),
         writes=dict(sorted(writes.items())),
         degraded=sum(answer.degraded for answer in answers),

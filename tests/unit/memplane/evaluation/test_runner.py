@@ -79,6 +79,15 @@ async def test_what_is_sent_is_what_the_format_says():
     assert len(search.context_turns) == 20
 
 
+async def test_a_question_without_evidence_is_asked_and_not_scored():
+    async with served(plane()) as target, MemPlaneClient(target) as client:
+        loaded = await load(client, [group(asked("0"), asked())], "eval.r1", ignore)
+        answers = await ask(client, loaded, ignore)
+    result = report(loaded, answers)
+    assert (result.asked, result.questions, result.overall.recall_at_5) == (2, 1, 1.0)
+    assert [answer.ids for answer in answers] == [["0", "1"], ["0", "1"]]
+
+
 async def test_a_failed_call_ends_the_run_as_it_is():
     recorder = plane()
     recorder.behaviours["SearchMemories"] = lambda _: (_ for _ in ()).throw(InvalidField.one("query", "is blank"))
