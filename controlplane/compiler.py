@@ -40,6 +40,7 @@ class ProcessCompiler:
         self._deadline_s = deadline_s
         self._pool: ProcessPoolExecutor | None = None
         self._waiting = 0
+        self._closed = False
 
     async def compile(self, documents: Sequence[Document]) -> Compiled:
         """Compiles in the worker; calls queue up. Raises Unavailable when the worker died over it, or Overloaded."""
@@ -52,6 +53,8 @@ class ProcessCompiler:
             self._waiting -= 1
 
     async def _compile(self, documents: Sequence[Document]) -> Compiled:
+        if self._closed:
+            raise Unavailable("policy compiler")
         if self._pool is None:
             self._pool = _new_pool()
         pool, loop = self._pool, asyncio.get_running_loop()
@@ -66,7 +69,8 @@ class ProcessCompiler:
             raise Unavailable("policy compiler") from error
 
     async def close(self) -> None:
-        """Ends the worker."""
+        """Ends the worker, also in the middle of a set; calls that run or come later raise Unavailable."""
+        self._closed = True
         if self._pool is not None:
             await asyncio.to_thread(_end_workers, self._pool)
             self._pool = None
@@ -81,7 +85,7 @@ def _end_workers(pool: ProcessPoolExecutor) -> None:
     """Blocking. A worker may be busy with a set that nobody waits for; the control plane has no other children."""
     for worker in multiprocessing.active_children():
         worker.kill()
-    pool.shutdown(cancel_futures=True)
+    pool.shutdown()
 
 
 def _compile(documents: list[Document], bootstrap_admin: bool) -> Compiled:

@@ -96,9 +96,9 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     store = await RevisionStore.open(config.data_dir / "revisions.sqlite3")
     stack.push_async_callback(store.close)
     compiler = ProcessCompiler(bootstrap_admin=config.bootstrap_admin_sha256 is not None)
-    stack.push_async_callback(compiler.close)
     reloader = Reloader(Parts(store, compiler, builder, snapshots, fleet, clock, config.policy_folder))
     stack.push_async_callback(reloader.drain)
+    stack.push_async_callback(compiler.close)
     discovery = PolicyDiscoveryServicer(
         snapshots, fleet, clock, StreamOptions(config.node_key_sha256, config.heartbeat_s)
     )

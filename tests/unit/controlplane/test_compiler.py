@@ -7,6 +7,7 @@ import pytest
 from controlplane import compiler as compiler_module
 from controlplane.compile import compile_documents
 from controlplane.compiler import ProcessCompiler
+from controlplane.documents import Document
 from memplane.errors import Overloaded, Unavailable
 from tests.unit.controlplane.parts import BROKEN, policy
 
@@ -38,6 +39,18 @@ async def test_a_set_that_takes_too_long_is_given_up() -> None:
     with pytest.raises(Unavailable):
         await hasty.compile(policy(7))
     await hasty.close()
+    assert multiprocessing.active_children() == []
+
+
+async def test_closing_ends_what_runs_and_lets_nothing_start(compiler: ProcessCompiler) -> None:
+    large = [Document("a.yaml", b"write_policy:\n" + b"".join(b"  key%d: 1\n" % number for number in range(60_000)))]
+    running = asyncio.create_task(compiler.compile(large))
+    await asyncio.sleep(0)
+    await compiler.close()
+    with pytest.raises(Unavailable):
+        await running
+    with pytest.raises(Unavailable):
+        await compiler.compile(policy(7))
     assert multiprocessing.active_children() == []
 
 
