@@ -42,6 +42,7 @@ _INSERT_DECISION = """
 INSERT INTO decisions (namespace, memory_id, time_us, principal_id, action, score, policy_version, payload)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _SELECT = fill("SELECT {columns} FROM memories AS m WHERE m.memory_id = :memory_id AND ", columns=columns("m"))
+_SAME_ID = "SELECT 1 FROM memories WHERE memory_id = ?"
 _SAME_CONTENT = """
 SELECT memory_id FROM memories
 WHERE state = 1 AND namespace = ? AND subject_id = ? AND kind = ? AND content_hash = ? AND memory_id <> ?"""
@@ -166,6 +167,8 @@ def _reinforce(connection: sqlite3.Connection, memory: Memory, fields_of: Fields
 
 def _raise_duplicate(connection: sqlite3.Connection, memory: Memory, expected_version: int) -> None:
     """Names the row that stands in the way; returns when none does."""
+    if not expected_version and connection.execute(_SAME_ID, (memory.memory_id,)).fetchone():
+        raise StaleVersion(memory.memory_id, expected_version, 0)  # its id is taken outside the scope
     place = (memory.namespace, memory.subject_id)
     row = connection.execute(_SAME_CONTENT, (*place, memory.kind, memory.content_hash, memory.memory_id)).fetchone()
     if row:
@@ -173,8 +176,6 @@ def _raise_duplicate(connection: sqlite3.Connection, memory: Memory, expected_ve
     row = connection.execute(_SAME_FACT, (*place, memory.fact_key, memory.memory_id)).fetchone()
     if row:
         raise DuplicateFact(row[0])
-    if connection.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory.memory_id,)).fetchone():
-        raise StaleVersion(memory.memory_id, expected_version, 0)  # its id is taken outside the scope
 
 
 def _add_version(connection: sqlite3.Connection, memory: Memory, commit: Commit, change: Change) -> None:
