@@ -1,7 +1,7 @@
 """The data planes as the control plane sees them. No I/O and no clock: what happened, and when, is told.
 
 States of a node against the version and generation in force:
-ERROR     it refused this version, and has not accepted it since;
+ERROR     it refused this version;
 SYNCED    it serves this version and generation;
 NOT_SENT  it serves nothing and nothing was sent to it;
 STALE     anything else.
@@ -18,6 +18,8 @@ from memplane.v1 import policy_pb2
 
 MAX_NODES = 10_000
 """Connected and lost ones together; the longest lost are dropped first."""
+MAX_REFUSED = 16
+"""Refused versions kept of each node."""
 _COALESCE_S = 0.01
 """Many answers come at once, and counting takes time in proportion to the fleet. Unmeasured."""
 
@@ -32,15 +34,17 @@ class Target:
 
 @dataclass(slots=True)
 class Node:
-    """One data plane. Times are microseconds since 1970 UTC, 0 for never. `wake` is set when its stream should look."""
+    """One data plane. Times are microseconds since 1970 UTC, 0 for never. `wake` is set when its stream should look.
+
+    `refused` holds the versions that this run of it refused, oldest first, and why.
+    """
 
     info: policy_pb2.NodeInfo
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     session: int = 0
     serves: Target = field(default_factory=Target)
     sent: Target = field(default_factory=Target)
-    refused_version: str = ""
-    error_detail: str = ""
+    refused: dict[str, str] = field(default_factory=dict)
     last_seen_us: int = 0
     ack_us: int = 0
     report: policy_pb2.NodeReport = field(default_factory=policy_pb2.NodeReport)
@@ -52,7 +56,7 @@ class Node:
 
     def state(self, target: Target) -> policy_pb2.SyncState.ValueType:
         """How it stands to what is in force."""
-        if target.version and self.refused_version == target.version:
+        if target.version in self.refused:
             return policy_pb2.SYNC_STATE_ERROR
         if target.generation and self.serves == target:
             return policy_pb2.SYNC_STATE_SYNCED
@@ -63,7 +67,7 @@ class Node:
     def wants(self, target: Target) -> bool:
         """True when what is in force should be sent to it now."""
         outdated = target.generation and target not in (self.serves, self.sent)
-        return bool(outdated) and self.refused_version != target.version
+        return bool(outdated) and target.version not in self.refused
 
 
 class Fleet:
@@ -128,13 +132,16 @@ class Fleet:
     def acked(self, node_id: str, target: Target, now_us: int) -> None:
         """The node accepted what was sent."""
         node = self._nodes[node_id]
-        node.serves, node.ack_us, node.refused_version, node.error_detail = target, now_us, "", ""
+        node.serves, node.ack_us = target, now_us
+        node.refused.pop(target.version, None)
         self._announce()
 
     def nacked(self, node_id: str, target: Target, error_detail: str) -> None:
         """The node refused what was sent, and keeps what it had."""
         node = self._nodes[node_id]
-        node.refused_version, node.error_detail = target.version, error_detail
+        node.refused[target.version] = error_detail
+        if len(node.refused) > MAX_REFUSED:
+            del node.refused[next(iter(node.refused))]
         self._announce()
 
     def publish(self, target: Target) -> None:
@@ -192,7 +199,7 @@ class Fleet:
             version_info=node.serves.version,
             generation=node.serves.generation,
             connected=node.connected,
-            error_detail=node.error_detail,
+            error_detail=node.refused.get(self.target.version, ""),
             report=node.report,
         )
         status.last_seen_time.FromMicroseconds(node.last_seen_us)
@@ -214,5 +221,4 @@ class Fleet:
 
 def _carry_over(known: Node, node: Node) -> None:
     node.ack_us, node.report = known.ack_us, known.report
-    if known.refused_version != node.serves.version:
-        node.refused_version, node.error_detail = known.refused_version, known.error_detail
+    node.refused = {version: why for version, why in known.refused.items() if version != node.serves.version}

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from controlplane.fleet import Fleet, Target
+from controlplane.fleet import MAX_REFUSED, Fleet, Target
 from memplane.errors import Overloaded
 from memplane.v1 import policy_pb2
 
@@ -62,6 +62,28 @@ def test_a_refused_version_is_not_sent_again_even_after_a_reconnect_until_anothe
     assert not fleet.node("a").wants(V1)
     assert state_of(fleet, "a") == policy_pb2.SYNC_STATE_ERROR
     assert fleet.node("a").wants(V2)
+
+
+def test_a_refused_version_is_not_sent_when_it_comes_back_under_a_higher_generation() -> None:
+    fleet = Fleet()
+    fleet.publish(V1)
+    fleet.connect(info("a"), NOTHING, 1)
+    fleet.nacked("a", V1, "no")
+    fleet.publish(V2)
+    fleet.acked("a", V2, 2)
+    assert fleet.page("", 1)[0].error_detail == ""
+    fleet.publish(Target(V1.version, 3))
+    assert not fleet.node("a").wants(fleet.target)
+    assert fleet.page("", 1)[0].error_detail == "no"
+
+
+def test_a_node_that_refuses_everything_takes_bounded_memory() -> None:
+    fleet = Fleet()
+    fleet.connect(info("a"), NOTHING, 1)
+    for number in range(1, 100):
+        fleet.nacked("a", Target(f"sha256:{number}", number), "no")
+    assert len(fleet.node("a").refused) == MAX_REFUSED
+    assert "sha256:99" in fleet.node("a").refused
 
 
 def test_a_new_run_of_a_node_is_sent_what_the_old_run_refused() -> None:
