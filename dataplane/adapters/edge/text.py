@@ -46,7 +46,7 @@ class EdgeTextIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
-        await self._shard.upsert([_point(entry) for entry in entries], deadline_s)
+        await self._shard.upsert((_point(entry) for entry in entries), deadline_s)
 
     async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port."""

@@ -42,7 +42,9 @@ class EdgeVectorIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
-        await self._shard.upsert([self._point(entry) for entry in entries], deadline_s)
+        for entry in entries:
+            self._check(self._embedding(entry))
+        await self._shard.upsert((self._point(entry) for entry in entries), deadline_s)
 
     async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port."""
@@ -52,7 +54,8 @@ class EdgeVectorIndex:
         self, scope: Scope, vector: Vector, filter: Filter, top_k: int, deadline_s: float
     ) -> list[Candidate]:
         """See the port."""
-        query = Query.Nearest(self._checked(vector))
+        self._check(vector)
+        query = Query.Nearest(vector.tolist())
         return await self._shard.search(ScopedQuery(query, scope, filter, top_k), deadline_s)
 
     async def versions(self, deadline_s: float) -> dict[str, int]:
@@ -72,13 +75,15 @@ class EdgeVectorIndex:
         await self._shard.close()
 
     def _point(self, entry: IndexEntry) -> Point:
+        return Point(point_id(entry.memory_id), self._embedding(entry).tolist(), payload_of(entry))
+
+    def _embedding(self, entry: IndexEntry) -> Vector:
         if entry.embedding is None:
             raise ValueError(f"{entry.memory_id} has no embedding; a vector index needs one")
-        return Point(point_id(entry.memory_id), self._checked(entry.embedding), payload_of(entry))
+        return entry.embedding
 
-    def _checked(self, vector: Vector) -> list[float]:
+    def _check(self, vector: Vector) -> None:
         if vector.shape != (self._dimension,):
             raise ValueError(f"a vector has shape {vector.shape}; this index holds ({self._dimension},)")
         if not np.isfinite(vector).all() or not vector.any():
             raise ValueError("a vector is zero or not finite")
-        return [float(value) for value in vector.tolist()]
