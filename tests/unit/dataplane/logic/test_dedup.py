@@ -1,3 +1,7 @@
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from dataplane.logic.dedup import Neighbour, find_same, says_the_same
@@ -94,3 +98,21 @@ def test_different_fact_keys_never_merge_and_an_absent_one_may() -> None:
 
 def test_nothing_merges_when_dedup_is_off() -> None:
     assert find_same("x", "", [neighbour("x", 1.0)], WritePolicy(dedup=False)) is None
+
+
+def share_that_says_the_same(pairs: list[dict[str, str]], *relations: str) -> float:
+    told = [says_the_same(pair["a"], pair["b"]) for pair in pairs if pair["relation"] in relations]
+    return sum(told) / len(told)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "most_conflicts"), [("memdaily_pairs_zh", 0.06), ("conflict_en_own", 0.20)])
+def test_before_similarity_is_asked_slots_keep_most_conflicts_apart(name: str, most_conflicts: float) -> None:
+    folder = os.environ.get("MEMPLANE_EVAL_DATA")
+    if not folder:
+        pytest.skip("MEMPLANE_EVAL_DATA is not set")
+    lines = Path(folder, name, "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    assert share_that_says_the_same(pairs, "conflict") <= most_conflicts
+    assert share_that_says_the_same(pairs, "other_subject", "other_subject_same_attr") <= 0.01
+    assert share_that_says_the_same(pairs, "duplicate") >= 0.75
