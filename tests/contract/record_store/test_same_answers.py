@@ -221,7 +221,7 @@ async def check(history: list[list[Commit] | Step]) -> None:
         await sqlite.close()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps)
 def test_both_stores_answer_alike_after_any_history(history: list[list[Commit] | Step]) -> None:
     asyncio.run(check(history))
