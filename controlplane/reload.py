@@ -61,7 +61,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a Reloader works with. `folder` None: there is no policy folder."""
+    """What a Reloader works with. `policy_folder` None: there is no policy folder."""
 
     store: RevisionStore
     compiler: Compiler
@@ -69,7 +69,7 @@ class Parts:
     snapshots: Snapshots
     fleet: Fleet
     clock: Clock
-    folder: Path | None
+    policy_folder: Path | None
 
 
 class Reloader:
@@ -227,9 +227,9 @@ class Reloader:
     async def _documents(self, documents: Sequence[Document] | None) -> Sequence[Document]:
         if documents is not None:
             return documents
-        if self._parts.folder is None:
+        if self._parts.policy_folder is None:
             raise InvalidField.one("inline", "required: this control plane has no policy folder")
-        return await asyncio.to_thread(read_folder, self._parts.folder)
+        return await asyncio.to_thread(read_folder, self._parts.policy_folder)
 
     def _guard(self, command: Command, compiled: Compiled) -> None:
         current = self._parts.snapshots.current

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -159,6 +160,20 @@ async def test_a_data_plane_serves_its_last_good_policy_while_the_control_plane_
             await eventually(lambda: holder.origin.value, PolicyOrigin.CONTROL_PLANE.value.__eq__)
             assert (await control.call("ReloadPolicySet", top_k_reload(5))).propagation.complete
             assert generation_of(holder) == 2
+
+
+async def test_a_frozen_control_plane_counts_as_lost_and_is_found_again(tmp_path: Path) -> None:
+    async with control_plane(tmp_path) as control, AsyncExitStack() as stack:
+        options = replace(node_options(control, tmp_path), silence_s=2.0)
+        holder = await stack.enter_async_context(data_plane(options))
+        await loaded(holder, 1)
+        assert control.process is not None
+        control.process.send_signal(signal.SIGSTOP)
+        await eventually(lambda: holder.control_plane_connected, (False).__eq__, 20.0)
+        assert generation_of(holder) == 1
+        control.process.send_signal(signal.SIGCONT)
+        await eventually(lambda: holder.control_plane_connected, bool, 40.0)
+        assert (await control.call("ReloadPolicySet", top_k_reload(5))).propagation.complete
 
 
 async def test_a_control_plane_that_lost_its_revisions_takes_no_data_plane_back_in_time(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def make_parts(data: Path, folder: Path | None = None, key: Ed25519Private
         snapshots=Snapshots(builder.access_without_policy()),
         fleet=Fleet(),
         clock=FixtureClock(),
-        folder=folder,
+        policy_folder=folder,
     )
 
 
