@@ -9,7 +9,7 @@
 - credibility: the policy's trust in the source type. task_alignment: 1 when the category is the task type.
 
 When the query names identifiers, or no candidate has a similarity (the embedder is down), the vector's weight moves to
-the text signal. Order: score descending, ties by memory id.
+the text signal, if any candidate has one. Order: score descending, ties by memory id.
 
 A query that asks for the latest ("now", 最新) is ordered by time among equals in relevance: candidates whose relevance
 is at least 0.9 of the best one's come first, newest first; the others follow by score. So the newest memory wins only
@@ -91,7 +91,8 @@ def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
     """The policy's weights with a sum of 1, the vector's moved to text where the rules above say so."""
     given = ranking.policy.weights
     vector, text = given.vector, given.text
-    if ranking.intent.identifiers or all(item.similarity is None for item in items):
+    by_text = ranking.intent.identifiers or all(item.similarity is None for item in items)
+    if by_text and any(item.text for item in items):
         vector, text = 0.0, vector + text
     total = given.total()
     return Weights.model_construct(

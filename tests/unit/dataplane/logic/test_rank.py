@@ -89,6 +89,11 @@ def test_identifier_queries_are_ranked_by_text() -> None:
     assert ids(rank(items, ranking(intent=Intent(("inv-1",))))) == ["mem_b", "mem_a"]
 
 
+def test_an_identifier_that_no_text_holds_leaves_the_vector_its_weight() -> None:
+    items = [item("mem_a", 0.5), item("mem_b", 0.9)]
+    assert ids(rank(items, ranking(intent=Intent(("inv-1",))))) == ["mem_b", "mem_a"]
+
+
 def test_text_ranks_when_no_candidate_has_a_similarity() -> None:
     assert ids(rank([item("mem_a", None, 0.2), item("mem_b", None, 1.0)], ranking())) == ["mem_b", "mem_a"]
 
