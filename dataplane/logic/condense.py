@@ -2,8 +2,8 @@
 
 A sentence weighs the mean commonness of its terms in the whole text (centrality, after Luhn 1958 and SumBasic, Nenkova
 and Vanderwende 2005), and more when it stands first (openings tell the subject) or holds numbers or identifiers (facts
-that nothing else can replace). The heaviest are taken while they fit and kept in their order. The weights 0.5 and 0.3
-are unmeasured. Cost: linear in the text but for one sort of its sentences.
+that nothing else can replace). The heaviest are taken while they fit, each once, and kept in their order. The weights
+0.5 and 0.3 are unmeasured. Cost: linear in the text but for one sort of its sentences.
 """
 
 import re
@@ -22,18 +22,29 @@ def condense(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> 
     """At most `max_tokens` tokens of the text; all of it when it fits, "" only when not one character does."""
     if count_tokens(text) <= max_tokens:
         return text
-    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()] or [text]
     weights = _weights(sentences)
     heaviest = sorted(range(len(sentences)), key=lambda number: (-weights[number], number))
-    kept, room = [], max_tokens
+    kept = _chosen(sentences, heaviest, max_tokens, count_tokens)
+    condensed = _fitted(sentences, kept, max_tokens, count_tokens)
+    return condensed or _cut(sentences[heaviest[0]].strip(), max_tokens, count_tokens)
+
+
+def _chosen(
+    sentences: Sequence[str], heaviest: Sequence[int], max_tokens: int, count_tokens: Callable[[str], int]
+) -> list[int]:
+    """The heaviest sentences that fit together, each wording once, heaviest first."""
+    kept: dict[str, int] = {}
+    room = max_tokens
     for number in heaviest:
+        said = sentences[number].strip()
+        if said in kept:
+            continue
         cost = count_tokens(sentences[number])
         if cost <= room:
-            kept.append(number)
+            kept[said] = number
             room -= cost
-    return _fitted(sentences, kept, max_tokens, count_tokens) or _cut(
-        sentences[heaviest[0]].strip(), max_tokens, count_tokens
-    )
+    return list(kept.values())
 
 
 def _weights(sentences: Sequence[str]) -> list[float]:

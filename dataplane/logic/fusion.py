@@ -3,8 +3,8 @@
 `zscore`: each list's scores are put on one scale, z = (score − mean) / deviation over that list, and a memory gets the
 weighted sum over all lists. A memory that a list lacks counts there as that list's lowest z less 0.5: its true score
 lies below the cut, by how much is unknown (0, 0.5 and 1 select alike on 300 LoCoMo questions: recall@10 within .01;
-2026-11). A list whose scores are all equal (one element too) says
-only "found": z = 0 for what it holds, −1 for what it lacks.
+2026-11). A list whose scores are all equal (one element too) says only "found": z = 0 for what it holds, −1 for what it
+lacks.
 
 `rrf`: the weighted sum of 1 / (rrf_k + rank), rank 1 = best (Cormack, Clarke, Büttcher 2009). What a list lacks gets 0.
 

@@ -25,6 +25,10 @@ def test_chinese_is_cut_at_its_own_full_stops() -> None:
     assert condense(text, 40, count_characters) == "服务器地址是 db-01.example.cn。服务器需要32GB内存。"
 
 
+def test_a_sentence_said_twice_is_kept_once() -> None:
+    assert condense("Order 66 was sent. " * 5 + "Bye then.", 40, count_characters) == "Order 66 was sent. Bye then."
+
+
 def test_a_decimal_point_or_a_host_name_ends_no_sentence() -> None:
     assert condense("Cost is 3.5 euros at a.example.com today. Bye now.", 42, count_characters).startswith(
         "Cost is 3.5 euros at"
@@ -46,3 +50,7 @@ def test_the_limit_holds_whatever_the_tokenizer(max_tokens: int, count: object) 
 def test_a_long_text_is_condensed_in_time_near_linear() -> None:
     condensed = condense("Order 66 was sent. 天气很好。" * 2000, 500, count_characters)
     assert 0 < len(condensed) <= 500
+
+
+def test_nothing_is_left_of_blanks_that_do_not_fit() -> None:
+    assert condense("     ", 2, count_characters) == ""
