@@ -190,13 +190,20 @@ def _optional_us(message: memory_pb2.Memory, field: str) -> int | None:
 
 
 def tail_of(memory: Memory, state: State, strength: float) -> bytes:
-    """The changing fields as they go behind the body in an answer."""
+    """The changing fields as they go behind the body in an answer.
+
+    A memory that another superseded counts a version up without a new body, so its version goes along.
+    """
     tail = memory_pb2.Memory(
         state=memory_pb2.State.ValueType(state),
         strength=strength,
         access_count=memory.access_count,
         superseded_by_id=memory.superseded_by_id,
     )
+    if memory.superseded_by_id:
+        tail.version = memory.version
+        tail.etag = etag_of(memory.version)
+        tail.update_time.CopyFrom(timestamp(memory.update_time_us))
     if memory.last_access_time_us is not None:
         tail.last_access_time.CopyFrom(timestamp(memory.last_access_time_us))
     if memory.valid_to_us is not None:

@@ -132,7 +132,8 @@ class RecordStore(Protocol):
     async def history(self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float) -> Pending:
         """Memories as recorded at `as_of_us`: the latest version with record time ≤ it, where that one was ACTIVE.
 
-        Newest first. The embedding is that version's. `recent_access_count` is 0.
+        What is SOFT_DELETED or QUARANTINED by now is left out: nothing forgotten comes back. Newest first. The
+        embedding is that version's. `recent_access_count` is 0.
         """
         ...
 

@@ -210,6 +210,8 @@ class InMemoryRecordStore:
         self._check(deadline_s)
         found: list[MemoryVersion] = []
         for memory in self._in_scope(scope):
+            if memory.state in (State.QUARANTINED, State.SOFT_DELETED):
+                continue
             known = [item for item in self._tables.versions[memory.memory_id] if item.record_time_us <= as_of_us]
             if (
                 known

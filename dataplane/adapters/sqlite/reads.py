@@ -62,7 +62,7 @@ _HISTORY = """
 SELECT {version}, e.vector
 FROM memory_versions AS v JOIN memories AS m ON m.memory_id = v.memory_id
 LEFT JOIN embeddings AS e ON e.memory_id = v.memory_id AND e.version = v.version AND e.model = :model
-WHERE {version_scope} AND {scope} AND v.state = 1 AND v.record_time_us <= :as_of_us
+WHERE {version_scope} AND {scope} AND m.state NOT IN (3, 6) AND v.state = 1 AND v.record_time_us <= :as_of_us
     AND NOT EXISTS (SELECT 1 FROM memory_versions AS n
         WHERE n.memory_id = v.memory_id AND n.version > v.version AND n.record_time_us <= :as_of_us)
 ORDER BY v.record_time_us DESC, v.memory_id DESC LIMIT :rows"""

@@ -209,6 +209,14 @@ async def test_history_shows_what_was_believed_then(store: RecordStore, deadline
     assert believed == {-1: [], 0: first, 9: first, 10: second, 20: third, 99: third}
 
 
+@pytest.mark.parametrize("state", [State.SOFT_DELETED, State.QUARANTINED])
+async def test_history_leaves_out_what_was_withdrawn_since(store: RecordStore, deadline_s: float, state: State) -> None:
+    await put_all(store, deadline_s, memory_of())
+    withdrawn = commit_of(memory_of(version=2, state=state), expected_version=1, now_us=NOW_US + 5)
+    assert (await store.commit([withdrawn], deadline_s))[0].error is None
+    assert (await store.history(scope_of(), NOW_US + 1, MODEL, 10, deadline_s)).candidates == ()
+
+
 async def test_history_is_newest_first_and_says_when_cut(store: RecordStore, deadline_s: float) -> None:
     for n in range(3):
         await store.commit([commit_of(memory_of(f"mem_{n}"), now_us=NOW_US + n)], deadline_s)

@@ -39,9 +39,10 @@ def test_an_answer_is_the_body_with_the_changing_fields_on_top() -> None:
 
 
 def test_a_superseded_memory_is_answered_with_its_end_and_successor() -> None:
-    memory = replace(memory_of(), state=State.SUPERSEDED, valid_to_us=NOW_US, superseded_by_id="mem_2")
+    memory = replace(memory_of(), state=State.SUPERSEDED, version=2, valid_to_us=NOW_US, superseded_by_id="mem_2")
     message = answer(memory, memory.state, memory.strength)
     assert (message.superseded_by_id, to_us(message.valid_to)) == ("mem_2", NOW_US)
+    assert (message.version, message.etag) == (2, "v2")
 
 
 def test_the_next_version_keeps_identity_and_takes_new_fields() -> None:
