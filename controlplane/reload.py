@@ -72,6 +72,10 @@ class Parts:
     policy_folder: Path | None
 
 
+class _FolderMovedOn(Exception):
+    """The folder holds something else by now; the watch will see it."""
+
+
 class Reloader:
     """The one writer of the policy in force. `start` comes first."""
 
@@ -125,6 +129,8 @@ class Reloader:
             refusal = "" if response.accepted else _told(response)
         except (InvalidField, PolicyShrinks) as error:
             refusal = error.message
+        except _FolderMovedOn:
+            return
         if refusal:
             log.warning("the policy folder's content is refused: %s", refusal)
             await self._remember(FolderContent(_version(documents), refusal))
@@ -139,6 +145,7 @@ class Reloader:
             if earlier is not None:
                 return earlier
             self._check_etag(command)
+            await self._check_folder(command)
             try:
                 documents = await self._documents(command.documents)
             except FolderUnreadable as error:
@@ -230,6 +237,17 @@ class Reloader:
         if self._parts.policy_folder is None:
             raise InvalidField.one("inline", "required: this control plane has no policy folder")
         return await asyncio.to_thread(read_folder, self._parts.policy_folder)
+
+    async def _check_folder(self, command: Command) -> None:
+        """What the folder held before this reload's turn must not replace what another has taken from it since."""
+        if command.origin != FOLDER_AUTHOR or self._parts.policy_folder is None:
+            return
+        try:
+            holds = await asyncio.to_thread(read_folder, self._parts.policy_folder)
+        except FolderUnreadable as error:
+            raise _FolderMovedOn from error
+        if list(command.documents or ()) != holds:
+            raise _FolderMovedOn
 
     def _guard(self, command: Command, compiled: Compiled) -> None:
         current = self._parts.snapshots.current

@@ -73,7 +73,7 @@ class PolicyDiscoveryServicer(PolicyDiscoveryServiceServicer):
         first = await _first_message(request_iterator)
         serves = Target(first.version_info, first.generation)
         number = self._fleet.connect(first.node, serves, self._clock.now_us())
-        self._hear(first.node.node_id, first)
+        self._note_report(first.node.node_id, first)
         session = _Session(self._fleet, first.node.node_id, number)
         reader = asyncio.create_task(self._listen(request_iterator, session))
         reader.add_done_callback(lambda _: session.node.wake.set())
@@ -93,12 +93,11 @@ class PolicyDiscoveryServicer(PolicyDiscoveryServiceServicer):
         async for message in messages:
             if not session.is_newest():
                 return
-            self._hear(session.node_id, message)
+            _check_report(message)
+            self._note_report(session.node_id, message)
             session.take_answer(message, self._clock.now_us())
 
-    def _hear(self, node_id: str, message: discovery_pb2.StreamPoliciesRequest) -> None:
-        if message.report.ByteSize() > MAX_NODE_BYTES:
-            raise InvalidField.one("report", f"at most {MAX_NODE_BYTES} bytes")
+    def _note_report(self, node_id: str, message: discovery_pb2.StreamPoliciesRequest) -> None:
         report = message.report if message.HasField("report") else None
         self._fleet.heard(node_id, report, self._clock.now_us())
 
@@ -147,9 +146,10 @@ class _Session:
 
     def take_answer(self, message: discovery_pb2.StreamPoliciesRequest, now_us: int) -> None:
         """An answer to the newest snapshot counts; answers to older ones, and words without a nonce, are reports."""
+        serves = Target(message.version_info, message.generation)
         if self._asked is None or message.response_nonce != self._asked[0]:
-            if message.generation:
-                self._fleet.tells(self.node_id, Target(message.version_info, message.generation))
+            if serves.generation:
+                self._fleet.tells(self.node_id, serves)
             return
         target, self._asked = self._asked[1], None
         if message.error_detail:
@@ -158,6 +158,8 @@ class _Session:
             log.warning("data plane %r refused generation %d: %s", self.node_id, target.generation, detail)
         elif message.version_info in ("", target.version):
             self._fleet.acked(self.node_id, target, now_us)
+        else:
+            self._fleet.tells(self.node_id, serves)
 
 
 async def _first_message(messages: _Messages) -> discovery_pb2.StreamPoliciesRequest:
@@ -169,6 +171,7 @@ async def _first_message(messages: _Messages) -> discovery_pb2.StreamPoliciesReq
     if first is None:
         raise InvalidField.one("node", "required in the first message")
     _check_node(first.node)
+    _check_report(first)
     return first
 
 
@@ -178,3 +181,8 @@ def _check_node(node: policy_pb2.NodeInfo) -> None:
         raise InvalidField.one("node.node_id", f"required: 1 to {MAX_NODE_ID_BYTES} bytes of printable characters")
     if node.ByteSize() > MAX_NODE_BYTES:
         raise InvalidField.one("node", f"at most {MAX_NODE_BYTES} bytes")
+
+
+def _check_report(message: discovery_pb2.StreamPoliciesRequest) -> None:
+    if message.report.ByteSize() > MAX_NODE_BYTES:
+        raise InvalidField.one("report", f"at most {MAX_NODE_BYTES} bytes")

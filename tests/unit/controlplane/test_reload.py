@@ -204,6 +204,24 @@ async def test_a_refused_folder_is_remembered_and_told(parts: Parts) -> None:
     assert reloader.folder.version != parts.snapshots.target.version
 
 
+async def test_what_the_folder_held_a_moment_ago_does_not_replace_what_it_holds_now(tmp_path: Path) -> None:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "retrieve.yaml").write_bytes(policy(9)[0].content)
+    parts = await make_parts(tmp_path, folder)
+    reloader = await started(parts)
+    await reloader.reload(Command(None, "ann"))
+    held = reloader.folder
+    await reloader.take_folder(policy(8))
+    assert in_force(parts)[1] == 1
+    assert reloader.folder == held
+    (folder / "retrieve.yaml").unlink()
+    folder.rmdir()
+    await reloader.take_folder(policy(8))
+    assert reloader.folder == held
+    await parts.store.close()
+
+
 async def test_unchanged_content_is_not_compiled_again(parts: Parts) -> None:
     reloader = await started(parts)
     await reloader.reload(Command(policy(7), "ann"))

@@ -206,6 +206,16 @@ async def test_an_oversized_report_ends_the_stream_with_the_reason(plane: Servin
     await eventually(lambda: plane.parts.fleet.node("n").connected, (False).__eq__)
 
 
+async def test_an_oversized_first_report_connects_nobody(plane: Serving) -> None:
+    node = Node(plane)
+    huge = policy_pb2.NodeReport(backends=[policy_pb2.BackendStatus(detail="x" * 20_000)])
+    await node.call.write(discovery_pb2.StreamPoliciesRequest(node=node.node, report=huge))
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await node.read()
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert plane.parts.fleet.connected_ids() == frozenset()
+
+
 async def test_fetching_gives_the_snapshot_in_force_or_says_that_there_is_none(plane: Serving) -> None:
     request = discovery_pb2.FetchPoliciesRequest(node=policy_pb2.NodeInfo(node_id="n"))
     with pytest.raises(grpc.aio.AioRpcError) as raised:
