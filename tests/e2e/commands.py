@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,9 +45,8 @@ async def memplane(*arguments: str, cwd: Path, env: Mapping[str, str] | None = N
 
 
 @asynccontextmanager
-async def up(cwd: Path, *options: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, Any]]]:
-    """`memplane up` on free ports with the quick embedder; yields the process and what it announced."""
-    arguments = ("up", "--control-port", "0", "--data-port", "0", "--embedder", "hash", "--json", *options)
+async def started(*arguments: str, cwd: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, Any]]]:
+    """A command that runs until it is told to stop; yields the process and the JSON that it announced."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
         *arguments,
@@ -64,6 +63,11 @@ async def up(cwd: Path, *options: str) -> AsyncIterator[tuple[asyncio.subprocess
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(process.wait(), TIMEOUT_S)
+
+
+def up(cwd: Path) -> AbstractAsyncContextManager[tuple[asyncio.subprocess.Process, dict[str, Any]]]:
+    """`memplane up` on free ports with the quick embedder."""
+    return started("up", "--control-port", "0", "--data-port", "0", "--embedder", "hash", "--json", cwd=cwd)
 
 
 def connection(announced: Mapping[str, Any], key: str | None = None) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.e2e.commands import connection, memplane, up
+from tests.e2e.commands import connection, memplane, started, up
 
 SPACE = "dept.sales"
 
@@ -90,6 +90,21 @@ async def test_searches_go_on_when_the_control_plane_is_stopped_and_up_ends_with
         assert await asyncio.wait_for(process.wait(), 60) == 0
     assert (found.code, found.json["hits"]) == (0, [])
     assert (asked.code, "UNAVAILABLE" in asked.stderr) == (1, True)
+
+
+async def test_a_plane_alone_announces_itself_and_ends_with_0_on_sigterm(tmp_path):
+    arguments = ("control", "--listen", "127.0.0.1:0", "--data-dir", "control", "--json")
+    async with started(*arguments, cwd=tmp_path) as (process, announced):
+        assert psutil.pid_exists(announced["pid"])
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 60) == 0
+    assert not psutil.pid_exists(announced["pid"])
+
+
+async def test_a_plane_that_cannot_start_says_why(tmp_path):
+    finished = await memplane("control", "--listen", "nowhere", "--data-dir", "control", cwd=tmp_path)
+    assert finished.code == 1
+    assert "'nowhere' is not HOST:PORT" in finished.stderr
 
 
 def _files(folder: Path) -> list[Path]:
