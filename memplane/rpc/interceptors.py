@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 import grpc
+from google.protobuf.message import DecodeError
 from grpc.aio import ServerInterceptor
 
-from memplane.errors import MemPlaneError, NotOffered
+from memplane.errors import InvalidField, MemPlaneError, NotOffered
 from memplane.rpc.errors import code_of, status_of, trailers_of
 
 log = logging.getLogger("memplane.rpc")
@@ -56,31 +57,46 @@ async def _not_offered(_request: bytes, _context: Context) -> bytes:
 
 
 def _wrap(handler: Any, method: str, count: CallCounter) -> Handler:
+    """The handler, guarded. It parses requests itself: grpc would tell the client what Python says of bad bytes."""
     if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(
-            _guard_stream(handler.stream_stream, method, count),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        guarded = _guard_stream(handler.stream_stream, _parse_each(handler), method, count)
+        return grpc.stream_stream_rpc_method_handler(guarded, None, handler.response_serializer)
     if handler.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(
-            _guard_stream(handler.unary_stream, method, count),
-            handler.request_deserializer,
-            handler.response_serializer,
-        )
+        guarded = _guard_stream(handler.unary_stream, _parse_one(handler), method, count)
+        return grpc.unary_stream_rpc_method_handler(guarded, None, handler.response_serializer)
     if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(
-            _guard(handler.stream_unary, method, count), handler.request_deserializer, handler.response_serializer
-        )
-    return grpc.unary_unary_rpc_method_handler(
-        _guard(handler.unary_unary, method, count), handler.request_deserializer, handler.response_serializer
-    )
+        guarded = _guard(handler.stream_unary, _parse_each(handler), method, count)
+        return grpc.stream_unary_rpc_method_handler(guarded, None, handler.response_serializer)
+    guarded = _guard(handler.unary_unary, _parse_one(handler), method, count)
+    return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
 
 
-def _guard(behaviour: Any, method: str, count: CallCounter) -> Any:
+def _parse_one(handler: Any) -> Callable[[bytes], Any]:
+    def parse(data: bytes) -> Any:
+        if handler.request_deserializer is None:
+            return data
+        try:
+            return handler.request_deserializer(data)
+        except DecodeError as error:
+            raise InvalidField.one("request", "these bytes are no message of this method") from error
+
+    return parse
+
+
+def _parse_each(handler: Any) -> Callable[[AsyncIterator[bytes]], AsyncIterator[Any]]:
+    parse = _parse_one(handler)
+
+    async def parse_each(requests: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+        async for data in requests:
+            yield parse(data)
+
+    return parse_each
+
+
+def _guard(behaviour: Any, parse: Callable[[Any], Any], method: str, count: CallCounter) -> Any:
     async def guarded(request: Any, context: Context) -> Any:
         try:
-            response = await behaviour(request, context)
+            response = await behaviour(parse(request), context)
         except (asyncio.CancelledError, grpc.aio.AbortError):
             count(method, grpc.StatusCode.CANCELLED)
             raise
@@ -93,10 +109,10 @@ def _guard(behaviour: Any, method: str, count: CallCounter) -> Any:
     return guarded
 
 
-def _guard_stream(behaviour: Any, method: str, count: CallCounter) -> Any:
+def _guard_stream(behaviour: Any, parse: Callable[[Any], Any], method: str, count: CallCounter) -> Any:
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
         try:
-            async for response in behaviour(request, context):
+            async for response in behaviour(parse(request), context):
                 yield response
         except (asyncio.CancelledError, grpc.aio.AbortError):
             count(method, grpc.StatusCode.CANCELLED)

@@ -137,6 +137,16 @@ async def test_bad_input_is_refused_and_its_field_named(
     assert plane.parts.snapshots.current is None
 
 
+@pytest.mark.parametrize("method", [method.name for method in METHODS])
+async def test_bytes_that_are_no_message_are_refused_and_nothing_leaks(plane: Serving, method: str) -> None:
+    garbage: Any = plane.channel.unary_unary(f"/memplane.v1.PolicyAdminService/{method}")
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await garbage(b"\xff\xff\xff", metadata=ADMIN)
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert fields_of(raised.value) == ["request"]
+    assert "DecodeError" not in str(raised.value.details())
+
+
 async def test_a_token_of_one_list_is_no_token_of_the_other(plane: Serving) -> None:
     for top_k in (1, 2):
         await plane.put_in_force(top_k)

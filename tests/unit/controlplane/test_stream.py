@@ -216,6 +216,18 @@ async def test_an_oversized_first_report_connects_nobody(plane: Serving) -> None
     assert plane.parts.fleet.connected_ids() == frozenset()
 
 
+async def test_bytes_that_are_no_message_end_the_stream_with_the_reason(plane: Serving) -> None:
+    call: Any = plane.channel.stream_stream("/memplane.v1.PolicyDiscoveryService/StreamPolicies")(metadata=NODE)
+    first = discovery_pb2.StreamPoliciesRequest(node=policy_pb2.NodeInfo(node_id="n"))
+    await call.write(first.SerializeToString())
+    await call.read()
+    await call.write(b"\xff\xff\xff")
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call.read()
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    await eventually(lambda: plane.parts.fleet.node("n").connected, (False).__eq__)
+
+
 async def test_fetching_gives_the_snapshot_in_force_or_says_that_there_is_none(plane: Serving) -> None:
     request = discovery_pb2.FetchPoliciesRequest(node=policy_pb2.NodeInfo(node_id="n"))
     with pytest.raises(grpc.aio.AioRpcError) as raised:
