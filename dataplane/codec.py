@@ -45,7 +45,7 @@ def etag_of(version: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What the data plane adds to an admitted draft."""
+    """What the data plane adds to an admitted draft. `layer_ttl_us`: how long its layer keeps it; None: for good."""
 
     memory_id: str
     content: str
@@ -56,6 +56,7 @@ class Admission:
     policy_version: str
     now_us: int
     original_content: str = ""
+    layer_ttl_us: int | None = None
 
 
 def new_memory(draft: Draft, admission: Admission, state: State, initial_strength: float) -> Memory:
@@ -92,7 +93,7 @@ def _message_of(draft: Draft, admission: Admission) -> memory_pb2.Memory:
     message.source.type = memory_pb2.SourceType.ValueType(draft.source.type)
     message.source.ref = draft.source.ref
     message.source.operator_id = draft.source.operator_id
-    _set_times(message, draft, admission.now_us)
+    _set_times(message, draft, admission)
     _set_provenance(message, draft, admission)
     if draft.metadata:
         message.metadata.CopyFrom(struct_of(draft.metadata))
@@ -101,15 +102,22 @@ def _message_of(draft: Draft, admission: Admission) -> memory_pb2.Memory:
     return message
 
 
-def _set_times(message: memory_pb2.Memory, draft: Draft, now_us: int) -> None:
+def expiry_us(draft: Draft, admission: Admission) -> int | None:
+    """When the memory may be removed: the draft's own time to live, else its layer's; None: never by itself."""
+    ttl_us = draft.ttl_us if draft.ttl_us is not None else admission.layer_ttl_us
+    return None if ttl_us is None else admission.now_us + ttl_us
+
+
+def _set_times(message: memory_pb2.Memory, draft: Draft, admission: Admission) -> None:
+    expire_time_us = expiry_us(draft, admission)
+    if expire_time_us is not None:
+        message.expire_time.CopyFrom(timestamp(expire_time_us))
     if draft.event_time_us is not None:
         message.event_time.CopyFrom(timestamp(draft.event_time_us))
     valid_from_us = draft.valid_from_us if draft.valid_from_us is not None else draft.event_time_us
-    message.valid_from.CopyFrom(timestamp(valid_from_us if valid_from_us is not None else now_us))
+    message.valid_from.CopyFrom(timestamp(valid_from_us if valid_from_us is not None else admission.now_us))
     if draft.valid_to_us is not None:
         message.valid_to.CopyFrom(timestamp(draft.valid_to_us))
-    if draft.ttl_us is not None:
-        message.expire_time.CopyFrom(timestamp(now_us + draft.ttl_us))
 
 
 def _set_provenance(message: memory_pb2.Memory, draft: Draft, admission: Admission) -> None:

@@ -15,11 +15,12 @@ from dataplane.logic.gate import gate
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.normalise import content_hash
 from dataplane.logic.score import score
-from dataplane.model import Action, Change, Commit, DecisionRecord, Draft, Pool, Scope, State, Vector
+from dataplane.model import Action, Change, Commit, DecisionRecord, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
-from dataplane.pipelines.settle import Admitted, Settled, Settlement, identified
+from dataplane.pipelines.settle import Settled, Settlement, identified
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, Embedder, RecordStore
 from memplane.errors import InvalidField, MemPlaneError, RequestIdReused, Unavailable
@@ -239,6 +240,7 @@ class WritePipeline:
             policy_version=caller.snapshot.version,
             now_us=self._parts.clock.now_us(),
             original_content=prepared.original,
+            layer_ttl_us=_layer_ttl_us(layer, prepared.policies),
         )
         return Admitted(
             draft=draft,
@@ -270,6 +272,10 @@ class WritePipeline:
         if result.error is not None:
             raise result.error
         return Settled(response, 0)
+
+
+def _layer_ttl_us(layer: Layer, policies: NamespacePolicies) -> int | None:
+    return policies.cache.working_memory_ttl_s * 1_000_000 if layer is Layer.WORKING else None
 
 
 def _confidence(draft: Draft, policies: NamespacePolicies) -> float:

@@ -201,3 +201,30 @@ async def test_everything_is_found_again_after_the_indexes_are_gone(tmp_path: Pa
             file.rmdir() if file.is_dir() else file.unlink()
     async with running_plane(tmp_path) as second:
         assert "Crate 7 holds bolts of size 7" in contents(await search(second, "crate 7 bolts"))
+
+
+async def test_working_memory_expires_and_said_again_it_is_found_again(plane: Plane) -> None:
+    hint = {"layer_hint": memory_pb2.LAYER_WORKING}
+    first = await write(plane, "The draft is on slide nine", **hint)
+    assert first.decision.action == memory_pb2.DECISION_ACTION_KEPT_WORKING
+    plane.clock.forward(days=2)
+    assert contents(await search(plane, "draft slide")) == []
+    again = await write(plane, "The draft is on slide nine", **hint)
+    assert (again.memory.id, again.decision.action) == (first.memory.id, memory_pb2.DECISION_ACTION_MERGED)
+    assert contents(await search(plane, "draft slide")) == ["The draft is on slide nine"]
+
+
+async def test_said_again_a_cold_memory_is_as_strong_as_a_new_one(plane: Plane) -> None:
+    await write(plane, "The old mill burnt down")
+    plane.clock.forward(days=400)
+    await write(plane, "The old mill burnt down")
+    assert (await search(plane, "old mill")).hits[0].memory.strength == pytest.approx(1.0)
+
+
+async def test_a_lasting_statement_lifts_what_was_only_working_memory(plane: Plane) -> None:
+    await write(plane, "Remember the gate code", layer_hint=memory_pb2.LAYER_WORKING)
+    lifted = await write(plane, "Remember the gate code")
+    assert lifted.memory.layer == memory_pb2.LAYER_LONG_TERM
+    assert not lifted.memory.HasField("expire_time")
+    plane.clock.forward(days=2)
+    assert contents(await search(plane, "gate code")) == ["Remember the gate code"]
