@@ -10,7 +10,8 @@ import asyncio
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -128,14 +129,14 @@ class Shard:
 
     async def upsert(self, points: Iterable[Point], deadline_s: float) -> None:
         """Makes and writes points in slices; each slice is whole, in order."""
-        async with self._writing:
+        async with self._turn(deadline_s):
             coming = iter(points)
             while some := list(islice(coming, SLICE)):
                 await self._update(UpdateOperation.upsert_points(some), deadline_s)
 
     async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """Removes points in slices."""
-        async with self._writing:
+        async with self._turn(deadline_s):
             for start in range(0, len(memory_ids), SLICE):
                 ids = [point_id(memory_id) for memory_id in memory_ids[start : start + SLICE]]
                 await self._update(UpdateOperation.delete_points(list(ids)), deadline_s)
@@ -170,12 +171,12 @@ class Shard:
 
     async def flush(self, deadline_s: float) -> None:
         """Makes every write so far durable."""
-        async with self._writing:
+        async with self._turn(deadline_s):
             self._call(EdgeShard.flush, deadline_s)
 
     async def clear(self, deadline_s: float) -> None:
         """Makes the shard anew, empty."""
-        async with self._writing:
+        async with self._turn(deadline_s):
             self._call(EdgeShard.close, deadline_s)
             self._shard = None
             self._shard = _create(self._folder, self._spec)
@@ -189,6 +190,19 @@ class Shard:
                     _guarded(self._spec, shard.flush)
                 finally:
                     _guarded(self._spec, shard.close)
+
+    @asynccontextmanager
+    async def _turn(self, deadline_s: float) -> AsyncIterator[None]:
+        """Writers one after another, in the order they came."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._writing.acquire()
+        except TimeoutError as error:
+            raise BackendUnavailable(self._spec.backend, "deadline passed behind other writes") from error
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     async def _update(self, operation: UpdateOperation, deadline_s: float) -> None:
         self._call(lambda shard: shard.update(operation), deadline_s)

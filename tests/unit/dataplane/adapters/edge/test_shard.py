@@ -132,6 +132,17 @@ async def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> No
         open_vector(tmp_path / "file" / "vector")
 
 
+async def test_waiting_behind_other_writers_ends_at_the_deadline(tmp_path: Path) -> None:
+    index = open_vector(tmp_path / "vector")
+    writing = asyncio.create_task(index.upsert(entries(20 * SLICE), deadline()))
+    await asyncio.sleep(0)
+    with pytest.raises(BackendUnavailable, match="behind other writes"):
+        await index.delete(["mem_1"], asyncio.get_running_loop().time() + 0.0001)
+    await writing
+    assert len(await index.versions(deadline())) == 20 * SLICE
+    await index.close()
+
+
 async def test_a_large_write_gives_the_loop_its_turn(tmp_path: Path) -> None:
     index = open_vector(tmp_path / "vector")
     turns = 0
