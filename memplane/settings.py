@@ -46,6 +46,12 @@ class Settings:
         """A path; None when empty."""
         return Path(self._values[name]) if self._values[name] else None
 
+    def required_path(self, name: str) -> Path:
+        """A path that must be there."""
+        if not self._values[name]:
+            raise BadConfig(f"{name}: is required")
+        return Path(self._values[name])
+
     def address(self, name: str) -> str:
         """`host:port`, port 0 for any free one."""
         value = self._values[name]

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import grpc
 from dataplane.adapters.policy_stream import PolicyStream, PolicyStreamOptions
 from dataplane.policy_holder import PolicyHolder
 from memplane.policy.access import hash_api_key
+from memplane.process import SystemClock
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceStub
@@ -136,11 +136,6 @@ async def control_plane(tmp_path: Path, **fields: Any) -> AsyncIterator[ControlP
         yield control
     finally:
         await control.kill()
-
-
-class SystemClock:
-    def now_us(self) -> int:
-        return time.time_ns() // 1000
 
 
 def node_options(control: ControlProcess, tmp_path: Path, node_id: str = "node-1") -> PolicyStreamOptions:

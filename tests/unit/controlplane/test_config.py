@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.config import BadConfig, read_config
+from controlplane.config import read_config
+from memplane.settings import BadConfig
 
 HASH = "a" * 64
 
