@@ -57,6 +57,7 @@ class Admission:
     now_us: int
     original_content: str = ""
     layer_ttl_us: int | None = None
+    unscored: bool = False
 
 
 def new_memory(draft: Draft, admission: Admission, state: State, initial_strength: float) -> Memory:
@@ -125,6 +126,7 @@ def _set_provenance(message: memory_pb2.Memory, draft: Draft, admission: Admissi
     message.provenance.request_id = draft.request_id
     message.provenance.source_id = draft.source_id
     message.provenance.policy_version = admission.policy_version
+    message.provenance.unscored = admission.unscored
     if admission.original_content:
         message.provenance.condensed = True
         message.provenance.original_content = admission.original_content

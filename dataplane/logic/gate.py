@@ -28,12 +28,16 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """The layer (None: refused), what the write came to, the threshold that decided (0 to 1), and why."""
+    """The layer (None: refused), what the write came to, the threshold that decided (0 to 1), and why.
+
+    `unscored`: nobody had an opinion; the memory is to be scored again when the model is back.
+    """
 
     layer: Layer | None
     action: Action
     threshold: float
     reasons: tuple[Reason, ...]
+    unscored: bool = False
 
 
 def gate(draft: Draft, score: Score, policy: WritePolicy) -> GateDecision:
@@ -47,7 +51,7 @@ def gate(draft: Draft, score: Score, policy: WritePolicy) -> GateDecision:
         why = Reason(
             "NOBODY_HAD_AN_OPINION", "no rule matched and the model could not be asked; it is scored again later"
         )
-        return GateDecision(Layer.SHORT_TERM, Action.KEPT_SHORT_TERM, policy.threshold, (why,))
+        return GateDecision(Layer.SHORT_TERM, Action.KEPT_SHORT_TERM, policy.threshold, (why,), _may_rise(draft))
     if score.value >= policy.threshold:
         said = f"score {score.value:.2f} is at or above threshold {policy.threshold:g}"
         return _admitted(draft, policy, Reason("SCORE_AT_OR_ABOVE_THRESHOLD", said))
@@ -61,6 +65,10 @@ def _admitted(draft: Draft, policy: WritePolicy, why: Reason) -> GateDecision:
     knowledge = draft.kind is Kind.DOCUMENT or draft.layer_hint is Layer.KNOWLEDGE
     layer = Layer.KNOWLEDGE if knowledge else Layer.LONG_TERM
     return GateDecision(layer, Action.CREATED, policy.threshold, (why,))
+
+
+def _may_rise(draft: Draft) -> bool:
+    return draft.layer_hint not in {Layer.WORKING, Layer.SHORT_TERM}
 
 
 def _below(draft: Draft, value: float, policy: WritePolicy) -> GateDecision:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from dataplane.codec import parse_body
 from dataplane.errors import BackendUnavailable
-from dataplane.model import IndexEntry, OutboxRow, State
+from dataplane.model import IndexEntry, OutboxRow, State, Vector
+from dataplane.pipelines.rescore import Rescoring
 from dataplane.ports import Embedder, Index, RecordStore
 
 log = logging.getLogger("memplane.project")
@@ -33,12 +34,16 @@ class ProjectorOptions:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """An index, its name, and how a row becomes its entry. `needs_embedding`: rows without one wait for it."""
+    """An index, its name, and how a row becomes its entry.
+
+    `needs_embedding`: rows without one get it now, and `rescoring` (None: none) looks at them again.
+    """
 
     name: str
     index: Index
     entry_of: EntryOf
     needs_embedding: bool
+    rescoring: Rescoring | None = None
 
 
 class Projector:
@@ -163,11 +168,15 @@ class Projector:
         vectors = await self._embedder.embed_passages(texts, self._deadline())
         found = {row.memory_id: vector for row, vector in zip(missing, vectors, strict=True)}
         for row in missing:
-            assert row.memory is not None
-            await self._store.save_embedding(
-                row.memory_id, row.memory.version, self._embedder.model, found[row.memory_id], self._deadline()
-            )
+            await self._keep_embedding(row, found[row.memory_id])
         return [replace(row, embedding=found.get(row.memory_id, row.embedding)) for row in rows]
+
+    async def _keep_embedding(self, row: OutboxRow, embedding: Vector) -> None:
+        memory, model = row.memory, self._embedder.model
+        assert memory is not None
+        await self._store.save_embedding(memory.memory_id, memory.version, model, embedding, self._deadline())
+        if self._projection.rescoring is not None:
+            await self._projection.rescoring.rescore(memory, embedding, model, self._deadline())
 
     async def _flush(self) -> None:
         position = self.position

@@ -241,6 +241,7 @@ class WritePipeline:
             now_us=self._parts.clock.now_us(),
             original_content=prepared.original,
             layer_ttl_us=_layer_ttl_us(layer, prepared.policies),
+            unscored=verdict.gate.unscored,
         )
         return Admitted(
             draft=draft,

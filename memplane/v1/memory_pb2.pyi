@@ -432,6 +432,7 @@ class Provenance(_message.Message):
     DERIVED_FROM_IDS_FIELD_NUMBER: _builtins.int
     CONDENSED_FIELD_NUMBER: _builtins.int
     ORIGINAL_CONTENT_FIELD_NUMBER: _builtins.int
+    UNSCORED_FIELD_NUMBER: _builtins.int
     principal_id: _builtins.str
     """The principal whose call stored it."""
     request_id: _builtins.str
@@ -444,6 +445,8 @@ class Provenance(_message.Message):
     """True when the stored content is an extract because the original was over `max_length`."""
     original_content: _builtins.str
     """The original, when `condensed`."""
+    unscored: _builtins.bool
+    """True while nobody had an opinion of it: kept short-term, scored again when the model is back."""
     @_builtins.property
     def derived_from_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories it was made from or replaced."""
@@ -458,10 +461,11 @@ class Provenance(_message.Message):
         derived_from_ids: _abc.Iterable[_builtins.str] | None = ...,
         condensed: _builtins.bool = ...,
         original_content: _builtins.str = ...,
+        unscored: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["condensed", b"condensed", "derived_from_ids", b"derived_from_ids", "original_content", b"original_content", "policy_version", b"policy_version", "principal_id", b"principal_id", "request_id", b"request_id", "source_id", b"source_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["condensed", b"condensed", "derived_from_ids", b"derived_from_ids", "original_content", b"original_content", "policy_version", b"policy_version", "principal_id", b"principal_id", "request_id", b"request_id", "source_id", b"source_id", "unscored", b"unscored"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

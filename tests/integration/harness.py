@@ -24,6 +24,7 @@ from dataplane.logic.tokens import TOKENIZER
 from dataplane.main import CACHE_BYTES, Stores, build_pipelines, build_projectors
 from dataplane.pipelines.project import ProjectorOptions, Projectors
 from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.rescore import RescoreParts, Rescoring
 from dataplane.server.memory_service import MemoryService
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
@@ -90,7 +91,12 @@ async def running_plane(
     async with AsyncExitStack() as stack:
         made = await open_stores(folder, stack, **stores)
         options = ProjectorOptions(flush_interval_s=0.05, backoff_s=0.02, trim_interval_s=0.1)
-        projectors, recorder, clock = build_projectors(made, options), Recorder(made.records, 0.01), FixtureClock()
+        recorder, clock = Recorder(made.records, 0.01), FixtureClock()
+        gate_model = stores.get("gate_model")
+        rescoring = (
+            Rescoring(RescoreParts(made.records, gate_model, lambda: plane.snapshot, clock)) if gate_model else None
+        )
+        projectors = build_projectors(made, options, rescoring)
         codes: list[grpc.StatusCode] = []
         server = new_server([ErrorInterceptor(lambda _method, code: codes.append(code))])
         port = bind(server, "127.0.0.1:0")
@@ -98,7 +104,7 @@ async def running_plane(
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         plane = Plane(address, MemoryServiceStub(channel), made, projectors, recorder, clock, codes)
         plane.use(KEEP_ALL if policy is None else policy)
-        pipelines = build_pipelines(made, projectors, recorder, None, clock)
+        pipelines = build_pipelines(made, projectors, recorder, gate_model, clock)
         service = MemoryService(pipelines, lambda: plane.snapshot, clock, made.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)
         await projectors.start()
