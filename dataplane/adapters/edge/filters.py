@@ -9,7 +9,7 @@ what comes back with `decode` and `matches`.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qdrant_edge import FieldCondition, MatchAny, MatchValue, RangeFloat
@@ -31,10 +31,17 @@ EdgeCondition = FieldCondition | EdgeFilter
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An Edge condition that holds wherever the filter does; `exact`: nowhere else."""
+    """Edge conditions that all hold wherever the filter does; `exact`: nowhere else.
 
-    condition: EdgeCondition
+    They are kept flat: a nested filter makes Edge's search twice as slow, an empty one three times (2026-11).
+    """
+
+    conditions: tuple[EdgeCondition, ...]
     exact: bool
+
+    def single(self) -> EdgeCondition:
+        """The conditions as one."""
+        return self.conditions[0] if len(self.conditions) == 1 else EdgeFilter(must=list(self.conditions))
 
 
 def encode(fields: Mapping[str, FieldValue]) -> dict[str, object]:
@@ -70,10 +77,8 @@ def translate_scope(scope: Scope) -> list[EdgeCondition]:
     """Conditions that hold for the memories of a scope alone; none for the system scope."""
     if scope.system:
         return []
-    parts: list[EdgeCondition] = [FieldCondition("namespace", match=MatchAny(list(scope.namespaces)))]
-    if scope.shared:
-        parts.append(FieldCondition("shared", match=MatchAny(list(scope.shared))))
-    return [parts[0] if len(parts) == 1 else EdgeFilter(should=list(parts))]
+    own = _one_of("namespace", scope.namespaces)
+    return [EdgeFilter(should=[own, _one_of("shared", scope.shared)]) if scope.shared else own]
 
 
 def shared_namespace(namespace: str, pool: Pool) -> dict[str, object]:
@@ -82,19 +87,18 @@ def shared_namespace(namespace: str, pool: Pool) -> dict[str, object]:
 
 
 def translate(filter: Filter) -> Translation:
-    """The Edge condition for a filter."""
+    """The Edge conditions for a filter."""
     if isinstance(filter, Condition):
         return _translate_condition(filter)
     if isinstance(filter, Not):
         inner = translate(filter.filter)
         # The negation of a wider condition would be narrower: let everything through instead and check afterwards.
-        return Translation(EdgeFilter(must_not=[inner.condition]) if inner.exact else EdgeFilter(), inner.exact)
+        return Translation((EdgeFilter(must_not=[inner.single()]),) if inner.exact else (), inner.exact)
     parts = [translate(part) for part in filter.filters]
-    conditions = [part.condition for part in parts]
     exact = all(part.exact for part in parts)
     if isinstance(filter, AllOf):
-        return Translation(EdgeFilter(must=list(conditions)), exact)
-    return Translation(_any(conditions), exact)
+        return Translation(tuple(condition for part in parts for condition in part.conditions), exact)
+    return Translation((_any([part.single() for part in parts]),), exact)
 
 
 def passes(filter: Filter, terms: Iterable[str]) -> bool:
@@ -107,6 +111,10 @@ def _any(conditions: list[EdgeCondition]) -> EdgeCondition:
     return EdgeFilter(should=list(conditions)) if conditions else _nothing()
 
 
+def _one_of(key: str, values: Sequence[str]) -> EdgeCondition:
+    return FieldCondition(key, match=MatchValue(values[0]) if len(values) == 1 else MatchAny(list(values)))
+
+
 def _nothing() -> EdgeCondition:
     return FieldCondition("terms", match=MatchAny(list[str]()))
 
@@ -114,27 +122,26 @@ def _nothing() -> EdgeCondition:
 def _translate_condition(condition: Condition) -> Translation:
     operator = condition.operator
     if operator is Operator.EXISTS:
-        return Translation(FieldCondition("terms", match=MatchValue(json.dumps([condition.field]))), exact=True)
+        return Translation((FieldCondition("terms", match=MatchValue(json.dumps([condition.field]))),), exact=True)
     if operator in _COMPARISONS:
         return _translate_comparison(condition)
-    terms = [_term(condition.field, value) for value in condition.values if not _is_nan(value)]
-    found = FieldCondition("terms", match=MatchAny(terms))
+    found = _one_of("terms", [_term(condition.field, value) for value in condition.values if not _is_nan(value)])
     if operator is Operator.NOT_EQUALS:
-        return Translation(EdgeFilter(must_not=[found]), exact=True)
-    return Translation(found, exact=True)
+        return Translation((EdgeFilter(must_not=[found]),), exact=True)
+    return Translation((found,), exact=True)
 
 
 def _translate_comparison(condition: Condition) -> Translation:
     value = condition.values[0]
     if isinstance(value, str | bool) or _is_nan(value):
-        return Translation(_nothing(), exact=True)
+        return Translation((_nothing(),), exact=True)
     bound = _double(value)
     name = _COMPARISONS[condition.operator]
     exact = abs(bound) < EXACT_BELOW
     if not exact:
         name = name[0] + "te"
     key = f"numbers.{_number_key(condition.field)}"
-    return Translation(FieldCondition(key, range=RangeFloat(**{name: bound})), exact)
+    return Translation((FieldCondition(key, range=RangeFloat(**{name: bound})),), exact)
 
 
 def _term(field: str, value: Scalar) -> str:
