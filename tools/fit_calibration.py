@@ -3,8 +3,8 @@
     .venv/bin/python tools/fit_calibration.py --data DIR --fitted 2026-11 [--write]
 
 One map serves dedup (passage against passage), on which it is fitted, and ranking (query against passage), whose
-cosines lie about .04 lower. A second map would not pay: the order is the same, and mixed with words recall@10 is .685 on
-LoCoMo and .742 on MemDaily zh, against .688 and .740 with the map moved by .045 (2026-11).
+cosines lie about .04 lower. A second map would not pay: the order is the same, and mixed with words recall@10 is .685
+on LoCoMo and .742 on MemDaily zh, against .688 and .740 with the map moved by .045 (2026-11).
 
 The map. Where people graded pairs 0 to 5 (STS-B, with shuffled pairs as 0) the similarity is the mean grade / 5 at that
 cosine, made monotone (isotonic regression) for English and Chinese apart and then averaged: Chinese texts that share
