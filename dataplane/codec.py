@@ -11,17 +11,8 @@ from google.protobuf import struct_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from dataplane.model import (
-    Draft,
-    FieldValue,
-    Kind,
-    Layer,
-    Memory,
-    MemoryVersion,
-    Pool,
-    SourceType,
-    State,
-)
+from dataplane.changes import MemoryVersion
+from dataplane.model import Draft, FieldValue, Kind, Layer, Memory, Pool, SourceType, State
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 _US = 1_000_000

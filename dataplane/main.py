@@ -22,12 +22,13 @@ from dataplane.adapters.sqlite.connection import SqliteOptions, StoreInUse
 from dataplane.adapters.sqlite.migrate import SchemaTooNew
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.adapters.system import Ids
+from dataplane.changes import OutboxRow
 from dataplane.codec import fields_of, parse_body
 from dataplane.config import DataPlaneConfig, read_config
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.tokens import TOKENIZER, tokens
-from dataplane.model import IndexEntry, OutboxRow
+from dataplane.model import IndexEntry
 from dataplane.pipelines.context import ContextPipeline
 from dataplane.pipelines.forget import ForgetParts, ForgetPipeline
 from dataplane.pipelines.get import GetPipeline

@@ -10,24 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dataplane.model import (
-    AccessRecord,
-    Candidate,
-    Commit,
-    Erasure,
-    Filter,
-    IndexEntry,
-    Kind,
-    Memory,
-    MemoryVersion,
-    OutboxRow,
-    RequestRecord,
-    RetrievalRecord,
-    Scope,
-    State,
-    StoredCandidate,
-    Vector,
-)
+from dataplane.changes import AccessRecord, Commit, Erasure, MemoryVersion, OutboxRow, RequestRecord, RetrievalRecord
+from dataplane.model import Candidate, Filter, IndexEntry, Kind, Memory, Scope, State, StoredCandidate, Vector
 
 
 class Clock(Protocol):

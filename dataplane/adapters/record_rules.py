@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from dataplane.model import Commit, FieldValue, Memory, State, Supersession
+from dataplane.changes import Commit, Supersession
+from dataplane.model import FieldValue, Memory, State
 
 FieldsOf = Callable[[Memory], Mapping[str, FieldValue]]
 """What filters see of a memory."""

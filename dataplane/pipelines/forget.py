@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+from dataplane.changes import Change, Commit, Erasure
 from dataplane.codec import etag_of, next_version, parse_body
 from dataplane.errors import BackendUnavailable, DuplicateRequest, StaleVersion
-from dataplane.model import Change, Commit, Erasure, Memory, Scope, State
+from dataplane.model import Memory, Scope, State
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.get import find
 from dataplane.pipelines.project import Projectors

@@ -1,8 +1,9 @@
 """Reads one memory, an old version of it, or its history."""
 
+from dataplane.changes import MemoryVersion
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.strength import is_cold, strength_at
-from dataplane.model import Memory, MemoryVersion, Scope, State
+from dataplane.model import Memory, Scope, State
 from dataplane.pipelines.caller import Caller
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemoryNotFound, Unavailable, VersionNotFound

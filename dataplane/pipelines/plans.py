@@ -2,24 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+from dataplane.changes import Change, Commit, ConflictRecord, DecisionRecord, Supersession
 from dataplane.codec import Admission, expiry_us, new_memory, next_version, parse_body, timestamp
 from dataplane.logic.conflict import Claim, Resolution, resolve
 from dataplane.logic.dedup import Neighbour
 from dataplane.logic.strength import after_hit
-from dataplane.model import (
-    Action,
-    Change,
-    Commit,
-    ConflictRecord,
-    DecisionRecord,
-    Draft,
-    Memory,
-    Pool,
-    Scope,
-    State,
-    Supersession,
-    Vector,
-)
+from dataplane.model import Action, Draft, Memory, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.verdict import Verdict
 from memplane.policy.effective import NamespacePolicies

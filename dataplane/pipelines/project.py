@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dataplane.changes import OutboxRow
 from dataplane.codec import parse_body
 from dataplane.errors import BackendUnavailable
-from dataplane.model import IndexEntry, OutboxRow, State, Vector
+from dataplane.model import IndexEntry, State, Vector
 from dataplane.pipelines.rescore import Rescoring
 from dataplane.ports import Embedder, Index, RecordStore
 

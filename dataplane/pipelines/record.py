@@ -3,8 +3,8 @@
 import asyncio
 import logging
 
+from dataplane.changes import AccessRecord, RetrievalRecord
 from dataplane.errors import BackendUnavailable
-from dataplane.model import AccessRecord, RetrievalRecord
 from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.record")

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from dataplane.model import DAY_US, RequestRecord, Scope
+from dataplane.changes import RequestRecord
+from dataplane.model import DAY_US, Scope
 from dataplane.pipelines.caller import Caller
 from dataplane.ports import RecordStore
 from memplane.errors import RequestIdReused

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from dataplane.changes import Change, Commit
 from dataplane.codec import next_version, parse_body
 from dataplane.errors import StaleVersion
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.score import score
-from dataplane.model import Change, Commit, Layer, Memory, Scope, Vector
+from dataplane.model import Layer, Memory, Scope, Vector
 from dataplane.ports import Clock, RecordStore
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.v1 import memory_pb2

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dataplane.changes import AccessRecord, RetrievalRecord
 from dataplane.codec import fields_of, parse_body
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.filters import matches
@@ -17,17 +18,7 @@ from dataplane.logic.intent import read_intent
 from dataplane.logic.overlap import word_overlap
 from dataplane.logic.rank import Ranked, Ranking, RankInput, effective_weights, rank
 from dataplane.logic.strength import is_cold
-from dataplane.model import (
-    DAY_US,
-    EVERYTHING,
-    AccessRecord,
-    Filter,
-    Memory,
-    RetrievalRecord,
-    Scope,
-    State,
-    StoredCandidate,
-)
+from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from dataplane.changes import Change, Commit
 from dataplane.codec import answer, etag_of, next_version, parse_body
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
 from dataplane.logic.normalise import content_hash
-from dataplane.model import Change, Commit, Memory, Scope, State, Vector
+from dataplane.model import Memory, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now

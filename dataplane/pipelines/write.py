@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
 from dataplane.errors import BackendUnavailable, DuplicateRequest
 from dataplane.logic.condense import condense
@@ -15,7 +16,7 @@ from dataplane.logic.gate import gate
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.normalise import content_hash
 from dataplane.logic.score import score
-from dataplane.model import Action, Change, Commit, DecisionRecord, Draft, Layer, Pool, Scope, State, Vector
+from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.plans import Admitted

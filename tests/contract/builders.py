@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dataplane.model import Change, Commit, FieldValue, Kind, Layer, Memory, Pool, Scope, SourceType, State, Vector
+from dataplane.changes import Change, Commit
+from dataplane.model import FieldValue, Kind, Layer, Memory, Pool, Scope, SourceType, State, Vector
 
 NOW_US = 1_760_000_000_000_000
 MODEL = "test-model"

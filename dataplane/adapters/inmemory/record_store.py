@@ -7,6 +7,7 @@ from dataclasses import replace
 from dataplane.adapters import record_rules
 from dataplane.adapters.inmemory import record_tables as stored
 from dataplane.adapters.record_rules import FieldsOf
+from dataplane.changes import AccessRecord, Commit, Erasure, MemoryVersion, OutboxRow, RequestRecord, RetrievalRecord
 from dataplane.errors import (
     BackendUnavailable,
     DuplicateContent,
@@ -16,22 +17,7 @@ from dataplane.errors import (
 )
 from dataplane.logic.filters import matches
 from dataplane.logic.strength import after_hit
-from dataplane.model import (
-    DAY_US,
-    AccessRecord,
-    Commit,
-    Erasure,
-    Kind,
-    Memory,
-    MemoryVersion,
-    OutboxRow,
-    RequestRecord,
-    RetrievalRecord,
-    Scope,
-    State,
-    StoredCandidate,
-    Vector,
-)
+from dataplane.model import DAY_US, Kind, Memory, Scope, State, StoredCandidate, Vector
 from dataplane.ports import CommitResult, ListQuery, Pending
 from memplane.policy.model import DecayPolicy
 

@@ -7,22 +7,19 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
 from dataplane.adapters.record_rules import reinforced, spoken_of, superseded
-from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
-from dataplane.model import (
+from dataplane.changes import (
     Change,
     Commit,
     ConflictRecord,
     DecisionRecord,
     Erasure,
-    Memory,
     MemoryVersion,
     RequestRecord,
     RetrievalRecord,
-    Scope,
-    State,
     Supersession,
-    Vector,
 )
+from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
+from dataplane.model import Memory, Scope, State, Vector
 
 
 @dataclass(frozen=True, slots=True)

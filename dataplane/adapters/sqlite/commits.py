@@ -18,8 +18,9 @@ from dataplane.adapters.sqlite.rows import (
     vector_to_blob,
 )
 from dataplane.adapters.sqlite.writer import savepoint
+from dataplane.changes import Change, Commit, RequestRecord, Supersession
 from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
-from dataplane.model import Change, Commit, Memory, RequestRecord, Scope, State, Supersession
+from dataplane.model import Memory, Scope, State
 from dataplane.ports import CommitResult
 
 REFUSALS = (DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion)

@@ -7,16 +7,8 @@ from typing import Any
 
 from dataplane.adapters.sqlite.clauses import Parameters, fill, in_namespaces, in_scope, passes
 from dataplane.adapters.sqlite.rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
-from dataplane.model import (
-    DAY_US,
-    Kind,
-    Memory,
-    MemoryVersion,
-    OutboxRow,
-    RequestRecord,
-    Scope,
-    StoredCandidate,
-)
+from dataplane.changes import MemoryVersion, OutboxRow, RequestRecord
+from dataplane.model import DAY_US, Kind, Memory, Scope, StoredCandidate
 from dataplane.ports import ListQuery, Pending
 
 _WIDTH = len(COLUMNS)

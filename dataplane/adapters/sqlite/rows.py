@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from dataplane.model import Change, FieldValue, Kind, Layer, Memory, MemoryVersion, Pool, SourceType, State, Vector
+from dataplane.changes import Change, MemoryVersion
+from dataplane.model import FieldValue, Kind, Layer, Memory, Pool, SourceType, State, Vector
 
 COLUMNS = tuple(field.name for field in fields(Memory))
 """The columns bear the names of Memory's fields, in their order."""

@@ -21,20 +21,8 @@ from dataplane.adapters.sqlite.connection import SqliteOptions, lock, open_write
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.adapters.sqlite.readers import Readers
 from dataplane.adapters.sqlite.writer import Writer
-from dataplane.model import (
-    AccessRecord,
-    Commit,
-    Erasure,
-    Kind,
-    Memory,
-    MemoryVersion,
-    OutboxRow,
-    RequestRecord,
-    RetrievalRecord,
-    Scope,
-    StoredCandidate,
-    Vector,
-)
+from dataplane.changes import AccessRecord, Commit, Erasure, MemoryVersion, OutboxRow, RequestRecord, RetrievalRecord
+from dataplane.model import Kind, Memory, Scope, StoredCandidate, Vector
 from dataplane.ports import CommitResult, ListQuery, Pending
 
 T = TypeVar("T")

@@ -4,8 +4,9 @@ import sqlite3
 
 from dataplane.adapters.sqlite.commits import add_to_outbox, find_in_scope, last_position, save_request
 from dataplane.adapters.sqlite.rows import vector_to_blob
+from dataplane.changes import AccessRecord, Erasure, RetrievalRecord
 from dataplane.errors import StaleVersion
-from dataplane.model import DAY_US, AccessRecord, Erasure, RetrievalRecord, Vector
+from dataplane.model import DAY_US, Vector
 
 # Everything that may hold or betray content of a memory. Stored answers take their request_memories with them.
 _ERASE = (

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dataplane.changes import Change, Commit, ConflictRecord, DecisionRecord, RequestRecord, Supersession
 from dataplane.errors import (
     BackendUnavailable,
     DuplicateContent,
@@ -11,20 +12,7 @@ from dataplane.errors import (
     DuplicateRequest,
     StaleVersion,
 )
-from dataplane.model import (
-    SYSTEM_SCOPE,
-    Action,
-    Change,
-    Commit,
-    ConflictRecord,
-    DecisionRecord,
-    Kind,
-    Pool,
-    RequestRecord,
-    Scope,
-    State,
-    Supersession,
-)
+from dataplane.model import SYSTEM_SCOPE, Action, Kind, Pool, Scope, State
 from dataplane.ports import RecordStore
 from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
 

@@ -1,18 +1,7 @@
 import pytest
 
-from dataplane.model import (
-    DAY_US,
-    EVERYTHING,
-    SYSTEM_SCOPE,
-    AccessRecord,
-    Change,
-    Kind,
-    Memory,
-    Pool,
-    Scope,
-    State,
-    Supersession,
-)
+from dataplane.changes import AccessRecord, Change, Supersession
+from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Memory, Pool, Scope, State
 from dataplane.ports import ListQuery, RecordStore
 from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
 

@@ -13,23 +13,9 @@ from hypothesis import strategies as st
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
+from dataplane.changes import AccessRecord, Commit, ConflictRecord, Erasure, RequestRecord, Supersession
 from dataplane.errors import DuplicateRequest, StaleVersion
-from dataplane.model import (
-    DAY_US,
-    EVERYTHING,
-    SYSTEM_SCOPE,
-    AccessRecord,
-    Commit,
-    ConflictRecord,
-    Erasure,
-    Kind,
-    Pool,
-    RequestRecord,
-    Scope,
-    State,
-    StoredCandidate,
-    Supersession,
-)
+from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Pool, Scope, State, StoredCandidate
 from dataplane.ports import ListQuery, Pending, RecordStore
 from tests.contract.builders import MODEL, NOW_US, commit_of, content_hash_of, fields_of, memory_of, vector_of
 

@@ -3,22 +3,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dataplane.errors import DuplicateRequest, StaleVersion
-from dataplane.model import (
-    DAY_US,
-    SYSTEM_SCOPE,
+from dataplane.changes import (
     AccessRecord,
-    Action,
     ConflictRecord,
     DecisionRecord,
     Erasure,
-    Pool,
     RequestRecord,
     RetrievalRecord,
-    Scope,
-    State,
     Supersession,
 )
+from dataplane.errors import DuplicateRequest, StaleVersion
+from dataplane.model import DAY_US, SYSTEM_SCOPE, Action, Pool, Scope, State
 from dataplane.ports import RecordStore
 from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
 

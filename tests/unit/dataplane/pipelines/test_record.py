@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from dataplane.changes import AccessRecord, RetrievalRecord
 from dataplane.errors import BackendUnavailable
-from dataplane.model import AccessRecord, RetrievalRecord
 from dataplane.pipelines import record
 from dataplane.pipelines.record import Recorder
 

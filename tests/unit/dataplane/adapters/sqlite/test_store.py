@@ -7,8 +7,9 @@ import pytest
 
 from dataplane.adapters.sqlite.connection import SqliteOptions, StoreInUse
 from dataplane.adapters.sqlite.store import SqliteRecordStore
+from dataplane.changes import Erasure
 from dataplane.errors import BackendUnavailable
-from dataplane.model import EVERYTHING, Erasure, State
+from dataplane.model import EVERYTHING, State
 from dataplane.ports import ListQuery
 from tests.contract.builders import NOW_US, commit_of, fields_of, memory_of, scope_of, vector_of
 
