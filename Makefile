@@ -46,6 +46,7 @@ check: $(STAMP) proto-check ## Lint, types, layers and stubs
 
 bench: $(STAMP) ## Measure speed against the raw parts
 	$(BIN)/python -m bench.run
+	$(BIN)/python -m bench.servers
 
 clean: ## Remove what the tasks made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
