@@ -82,7 +82,7 @@ def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
     """The one connection that writes. The file is made readable by its owner alone."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = _connect(path, "rw", options)
-    try:
+    with closed_on_error(connection):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if options.synchronous_full else 'NORMAL'}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {options.checkpoint_pages}")
@@ -91,16 +91,14 @@ def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
         if options.max_size_bytes:
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
             connection.execute(f"PRAGMA max_page_count = {max(1, options.max_size_bytes // page_size)}")
-    except sqlite3.Error:
-        connection.close()
-        raise
     return connection
 
 
 def open_reader(path: Path, options: SqliteOptions) -> sqlite3.Connection:
     """A connection that cannot write."""
     connection = _connect(path, "ro", options)
-    connection.execute("PRAGMA query_only = ON")
+    with closed_on_error(connection):
+        connection.execute("PRAGMA query_only = ON")
     return connection
 
 
@@ -113,5 +111,16 @@ def _connect(path: Path, mode: str, options: SqliteOptions) -> sqlite3.Connectio
         check_same_thread=False,
         cached_statements=256,
     )
-    connection.execute(f"PRAGMA cache_size = -{options.cache_size_kib}")
+    with closed_on_error(connection):
+        connection.execute(f"PRAGMA cache_size = -{options.cache_size_kib}")
     return connection
+
+
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Closes a connection that is of no use because the block failed."""
+    try:
+        yield
+    except sqlite3.Error:
+        connection.close()
+        raise
