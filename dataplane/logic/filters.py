@@ -74,7 +74,7 @@ FIELDS: Mapping[str, FieldType] = MappingProxyType(
         "pool": FieldType.ENUM,
     }
 )
-"""Every field of the contract's FilterCondition, and `subject_id` and `pool`, which pipelines alone ask for."""
+"""Every field of the contract's FilterCondition."""
 
 ENUM_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

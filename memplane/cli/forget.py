@@ -25,7 +25,7 @@ Examples:
 @connection_options
 @pass_session
 def forget(session: Session, /, namespace: str, memory_id: str, hard: bool, **options: Any) -> None:
-    """Forgets one memory: found by nothing from now on, restorable for a while unless --hard."""
+    """Forgets one memory: found by nothing from now on; --hard also removes its content."""
 
     async def call() -> pb.ForgetMemoryResponse:
         async with session.memory() as client:

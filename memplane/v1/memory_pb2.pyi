@@ -156,7 +156,7 @@ class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_State.ValueType
     STATE_SUPERSEDED: _State.ValueType  # 5
     """Replaced by another memory about the same fact; `valid_to` is set."""
     STATE_SOFT_DELETED: _State.ValueType  # 6
-    """Forgotten, restorable for a while; found by nothing."""
+    """Forgotten, its content still in the record store; found by nothing."""
 
 class State(_State, metaclass=_StateEnumTypeWrapper):
     """Where a memory stands in its life."""
@@ -174,7 +174,7 @@ STATE_COLD: State.ValueType  # 4
 STATE_SUPERSEDED: State.ValueType  # 5
 """Replaced by another memory about the same fact; `valid_to` is set."""
 STATE_SOFT_DELETED: State.ValueType  # 6
-"""Forgotten, restorable for a while; found by nothing."""
+"""Forgotten, its content still in the record store; found by nothing."""
 Global___State: _TypeAlias = State  # noqa: Y015
 
 class _Pool:
@@ -449,7 +449,7 @@ class Provenance(_message.Message):
     """True while nobody had an opinion of it: kept short-term, scored again when the model is back."""
     @_builtins.property
     def derived_from_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Memories it was made from or replaced."""
+        """Memories it was made from or replaced. Nothing fills it yet."""
 
     def __init__(
         self,
@@ -551,7 +551,7 @@ class Memory(_message.Message):
     strength: _builtins.float
     """Weight against decay when read, 0 to `max_strength`. Output only."""
     access_count: _builtins.int
-    """How often a search returned it. Output only."""
+    """How often a search with `record_access` returned it. Output only."""
     version: _builtins.int
     """Counts from 1 with every change of content or fields. Output only."""
     etag: _builtins.str
@@ -592,7 +592,7 @@ class Memory(_message.Message):
 
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
-        """When it may be removed. Absent: never by itself."""
+        """From then on no search finds it, and it may be removed. Absent: never by itself."""
 
     @_builtins.property
     def last_access_time(self) -> _timestamp_pb2.Timestamp:
@@ -604,11 +604,11 @@ class Memory(_message.Message):
 
     @_builtins.property
     def entities(self) -> _containers.RepeatedCompositeFieldContainer[Global___Entity]:
-        """What the content names. Output only."""
+        """What the content names. Output only. Nothing fills it yet."""
 
     @_builtins.property
     def temporal_scope(self) -> Global___TemporalScope:
-        """The span of time the content speaks of."""
+        """The span of time the content speaks of. Output only. Nothing fills it yet."""
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
@@ -845,7 +845,7 @@ class Decision(_message.Message):
     action: Global___DecisionAction.ValueType
     """Outcome."""
     score: _builtins.float
-    """Weighted mean of the channels that had an opinion, 0 to 1."""
+    """Weighted mean of the channels that had an opinion, 0 to 1. 0 when none had."""
     threshold: _builtins.float
     """The threshold that the score was held against."""
     @_builtins.property
@@ -858,7 +858,7 @@ class Decision(_message.Message):
 
     @_builtins.property
     def redactions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Redaction]:
-        """What was masked."""
+        """What was masked. Nothing fills it yet."""
 
     @_builtins.property
     def conflicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Conflict]:
@@ -897,17 +897,17 @@ class Signals(_message.Message):
     TASK_ALIGNMENT_FIELD_NUMBER: _builtins.int
     STRENGTH_FIELD_NUMBER: _builtins.int
     vector: _builtins.float
-    """Calibrated similarity of query and content."""
+    """Calibrated similarity of query and content. 0 when unknown."""
     text: _builtins.float
     """Full-text relevance, relative to the best candidate of this search."""
     freshness: _builtins.float
     """exp(−age / time constant); 0.5 when the time is unknown."""
     frequency: _builtins.float
-    """log(1 + accesses in 30 days), relative to the most used candidate of this search."""
+    """log(1 + accesses in the policy's `frequency_window_days`), relative to the most used candidate of this search."""
     credibility: _builtins.float
     """Trust in the source type."""
     task_alignment: _builtins.float
-    """Fit of the memory's category to the task type."""
+    """1 when the memory's category is the task type, else 0."""
     strength: _builtins.float
     """Strength when read, 0 to `max_strength`."""
     def __init__(
@@ -1027,9 +1027,9 @@ class FilterCondition(_message.Message):
     OPERATOR_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
     field: _builtins.str
-    """One of agent_id, session_id, speaker, sequence, layer, kind, entity_type, category, fact_key, source_type,
-    confidence, sensitivity, create_time, update_time, event_time, valid_from, valid_to, expire_time, version, tags,
-    or `metadata.KEY` (top-level key, text, number or truth value). Any other is INVALID_ARGUMENT.
+    """One of subject_id, agent_id, session_id, speaker, sequence, layer, kind, pool, entity_type, category, fact_key,
+    source_type, confidence, sensitivity, create_time, update_time, event_time, valid_from, valid_to, expire_time,
+    version, tags, or `metadata.KEY` (top-level key, text, number or truth value). Any other is INVALID_ARGUMENT.
     """
     operator: Global___FilterOperator.ValueType
     """How it compares. Required."""

@@ -59,7 +59,7 @@ class _ForgetModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForgetMode
     FORGET_MODE_UNSPECIFIED: _ForgetMode.ValueType  # 0
     """SOFT."""
     FORGET_MODE_SOFT: _ForgetMode.ValueType  # 1
-    """Found by nothing, restorable for `soft_delete_days`."""
+    """Found by nothing; its content stays in the record store."""
     FORGET_MODE_HARD: _ForgetMode.ValueType  # 2
     """Content, versions and embeddings are removed."""
 
@@ -69,7 +69,7 @@ class ForgetMode(_ForgetMode, metaclass=_ForgetModeEnumTypeWrapper):
 FORGET_MODE_UNSPECIFIED: ForgetMode.ValueType  # 0
 """SOFT."""
 FORGET_MODE_SOFT: ForgetMode.ValueType  # 1
-"""Found by nothing, restorable for `soft_delete_days`."""
+"""Found by nothing; its content stays in the record store."""
 FORGET_MODE_HARD: ForgetMode.ValueType  # 2
 """Content, versions and embeddings are removed."""
 Global___ForgetMode: _TypeAlias = ForgetMode  # noqa: Y015
@@ -115,7 +115,9 @@ class WriteMemoryRequest(_message.Message):
     kind: _memory_pb2.Kind.ValueType
     """Absent: FACT."""
     layer_hint: _memory_pb2.Layer.ValueType
-    """Where the caller would keep it. WORKING is obeyed when a session is given; the others still need the score."""
+    """Where the caller would keep it. WORKING is obeyed when a session is given; KNOWLEDGE still needs the score;
+    SHORT_TERM is the most it may reach.
+    """
     subject_id: _builtins.str
     """Whom or what it is about. Required where the policy sets `subject_required`. Up to 256 bytes."""
     session_id: _builtins.str
@@ -156,11 +158,13 @@ class WriteMemoryRequest(_message.Message):
 
     @_builtins.property
     def embedding(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """The caller's own embedding, of the configured model and dimension, not zero, finite. Absent: computed."""
+        """The caller's own embedding, of the configured model and dimension, not zero, finite. Absent, or when the content is
+        condensed: computed.
+        """
 
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
-        """Removed after this long. Absent: the policy decides."""
+        """No search finds it after this long; above 0. Absent: the policy decides."""
 
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -176,7 +180,7 @@ class WriteMemoryRequest(_message.Message):
 
     @_builtins.property
     def valid_from(self) -> _timestamp_pb2.Timestamp:
-        """From when it holds in the world. Absent: `event_time`."""
+        """From when it holds in the world. Absent: `event_time`, else now."""
 
     @_builtins.property
     def valid_to(self) -> _timestamp_pb2.Timestamp:
@@ -242,7 +246,7 @@ class WriteMemoryResponse(_message.Message):
     variant: _builtins.str
     """Arm of a running rollout. Empty: none."""
     consistency_token: _builtins.str
-    """Give it as `at_least_as_fresh` to a search that must see this write."""
+    """Give it as `at_least_as_fresh` to a search that must see this write. Empty: nothing was stored."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The stored memory, or the existing one it was merged into. Absent when REJECTED."""
@@ -347,7 +351,7 @@ class BatchWriteMemoriesResponse(_message.Message):
     policy_version: _builtins.str
     """Version of the policy that decided."""
     consistency_token: _builtins.str
-    """Covers every write of the batch."""
+    """Covers every write of the batch. Empty: nothing was stored."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchWriteResult]:
         """As many as requests, in the same order."""
@@ -397,9 +401,11 @@ class SearchMemoriesRequest(_message.Message):
     INCLUDE_COLD_FIELD_NUMBER: _builtins.int
     EXPLAIN_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """Where to search. Required unless `namespaces` is given."""
+    """Where to search. Required unless `namespaces` is given. The policy of the first readable namespace ranks."""
     include_shared: _builtins.bool
-    """Also search the SHARED memories of the namespaces above. Unreadable ones are left out and named."""
+    """Also search the SHARED memories of the namespaces above. Unreadable ones are left out and named. Where the policy's
+    `default_isolation` is off, the readable ones are searched in any case.
+    """
     query: _builtins.str
     """The question. Required, up to 16 KiB."""
     subject_id: _builtins.str
@@ -409,11 +415,11 @@ class SearchMemoriesRequest(_message.Message):
     min_confidence: _builtins.float
     """Hits below this confidence are left out, 0 to 1. Absent: the policy's."""
     task_type: _builtins.str
-    """What the answer is for; compared with categories. Empty: nothing in particular."""
+    """What the answer is for; compared with categories. Up to 256 bytes. Empty: nothing in particular."""
     record_access: _builtins.bool
-    """Whether the hits count as accesses. Absent: true."""
+    """Whether the hits count as accesses; those of an `as_of` search never do. Absent: true."""
     at_least_as_fresh: _builtins.str
-    """Token of a write that the answer must include."""
+    """Token of a write that the answer must include. Empty: none in particular."""
     include_cold: _builtins.bool
     """Also COLD memories."""
     explain: _builtins.bool
@@ -436,7 +442,9 @@ class SearchMemoriesRequest(_message.Message):
 
     @_builtins.property
     def context_turns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Turns before the question, oldest first, 20 at most: what "that plan" refers to."""
+        """Turns before the question, oldest first, 20 at most, each up to 16 KiB: what "that plan" refers to. The last two
+        are read together with the query.
+        """
 
     @_builtins.property
     def reference_time(self) -> _timestamp_pb2.Timestamp:

@@ -62,7 +62,9 @@ class ReloadPolicySetRequest(_message.Message):
     etag: _builtins.str
     """Etag of the revision it replaces. Empty: whatever is in force. A stale one is ABORTED."""
     request_id: _builtins.str
-    """Makes retries safe: the same id with the same documents returns the first answer. Up to 128 bytes."""
+    """Makes retries safe: for 24 hours the same id with the same documents returns the first answer. Up to
+    128 bytes.
+    """
     comment: _builtins.str
     """Why, for the history. Up to 1,024 bytes."""
     allow_shrink: _builtins.bool

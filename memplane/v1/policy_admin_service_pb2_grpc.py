@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class PolicyAdminServiceStub:
-    """Changes and shows policy, and shows which data plane runs which version.
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
     """
 
     def __init__(self, channel):
@@ -68,7 +69,8 @@ class PolicyAdminServiceStub:
 
 
 class PolicyAdminServiceServicer:
-    """Changes and shows policy, and shows which data plane runs which version.
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
     """
 
     def ReloadPolicySet(self, request, context):
@@ -100,7 +102,7 @@ class PolicyAdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetEffectivePolicy(self, request, context):
-        """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read`.
+        """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,7 +157,8 @@ def add_PolicyAdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PolicyAdminService:
-    """Changes and shows policy, and shows which data plane runs which version.
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
     """
 
     @staticmethod

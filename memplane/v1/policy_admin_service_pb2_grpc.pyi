@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PolicyAdminServiceStub:
-    """Changes and shows policy, and shows which data plane runs which version."""
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -42,13 +44,15 @@ class PolicyAdminServiceStub:
     ListPolicySetRevisions: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListPolicySetRevisionsRequest, _policy_admin_service_pb2.ListPolicySetRevisionsResponse]
     """Lists revisions, newest first. Needs `policy.read`."""
     GetEffectivePolicy: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.GetEffectivePolicyRequest, _policy_admin_service_pb2.GetEffectivePolicyResponse]
-    """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read`."""
+    """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace."""
     ListDataPlaneStatuses: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListDataPlaneStatusesRequest, _policy_admin_service_pb2.ListDataPlaneStatusesResponse]
     """Lists the data planes that have been heard. Needs `policy.read`."""
 
 @_typing.type_check_only
 class PolicyAdminServiceAsyncStub(PolicyAdminServiceStub):
-    """Changes and shows policy, and shows which data plane runs which version."""
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ReloadPolicySet: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ReloadPolicySetRequest, _policy_admin_service_pb2.ReloadPolicySetResponse]  # type: ignore[assignment]
@@ -60,12 +64,14 @@ class PolicyAdminServiceAsyncStub(PolicyAdminServiceStub):
     ListPolicySetRevisions: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListPolicySetRevisionsRequest, _policy_admin_service_pb2.ListPolicySetRevisionsResponse]  # type: ignore[assignment]
     """Lists revisions, newest first. Needs `policy.read`."""
     GetEffectivePolicy: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.GetEffectivePolicyRequest, _policy_admin_service_pb2.GetEffectivePolicyResponse]  # type: ignore[assignment]
-    """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read`."""
+    """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace."""
     ListDataPlaneStatuses: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListDataPlaneStatusesRequest, _policy_admin_service_pb2.ListDataPlaneStatusesResponse]  # type: ignore[assignment]
     """Lists the data planes that have been heard. Needs `policy.read`."""
 
 class PolicyAdminServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Changes and shows policy, and shows which data plane runs which version."""
+    """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
+    `authorization: Bearer API_KEY`; permissions are needed on `*` unless said otherwise.
+    """
 
     @_abc_1.abstractmethod
     def ReloadPolicySet(
@@ -105,7 +111,7 @@ class PolicyAdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _policy_admin_service_pb2.GetEffectivePolicyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_policy_admin_service_pb2.GetEffectivePolicyResponse, _abc.Awaitable[_policy_admin_service_pb2.GetEffectivePolicyResponse]]:
-        """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read`."""
+        """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace."""
 
     @_abc_1.abstractmethod
     def ListDataPlaneStatuses(

@@ -411,7 +411,7 @@ class NodeReport(_message.Message):
     error_count: _builtins.int
     """Calls failed since start."""
     memory_count: _builtins.int
-    """Memories in its record store."""
+    """ACTIVE memories in its record store."""
     @_builtins.property
     def backends(self) -> _containers.RepeatedCompositeFieldContainer[Global___BackendStatus]:
         """Its backends."""
@@ -451,9 +451,9 @@ class DataPlaneStatus(_message.Message):
     sync_state: Global___SyncState.ValueType
     """How it stands to the policy in force."""
     version_info: _builtins.str
-    """Version that it acknowledged last."""
+    """Version that it serves from. Empty: none."""
     generation: _builtins.int
-    """Generation that it acknowledged last."""
+    """Generation that it serves from. 0: none."""
     connected: _builtins.bool
     """True while its stream is open."""
     error_detail: _builtins.str
@@ -515,7 +515,9 @@ class PropagationSummary(_message.Message):
     pending: _builtins.int
     """Of these, those that have not answered."""
     complete: _builtins.bool
-    """True when every connected one acknowledged; false with none connected."""
+    """True when every connected one acknowledged, and every one that was lost since the reload came; false with none
+    connected.
+    """
     def __init__(
         self,
         *,
