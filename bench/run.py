@@ -77,7 +77,7 @@ async def writes(client: MemPlaneClient, made: Corpus) -> None:
 
 def request(text: str, **fields: object) -> pb.WriteMemoryRequest:
     """A write into the benchmark's namespace."""
-    return pb.WriteMemoryRequest(namespace=NAMESPACE, session_id="bench", content=text, **fields)  # type: ignore[arg-type]
+    return pb.WriteMemoryRequest(namespace=NAMESPACE, session_id="bench", content=text, **fields)  # type: ignore[arg-type]  # fields by name
 
 
 async def load(client: MemPlaneClient, made: Corpus) -> None:

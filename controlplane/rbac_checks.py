@@ -8,7 +8,7 @@ from memplane.policy.access import AccessIndex
 from memplane.policy.model import Rbac
 
 MAX_INCLUDES = 9
-"""Longest chain of includes. casbin, the reference, follows roles no further."""
+"""Longest chain of includes; as many as casbin follows, so that the same rules mean the same there."""
 ADMINISTRATION = "policy.reload"
 
 

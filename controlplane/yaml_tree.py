@@ -154,7 +154,7 @@ class _Reader:
             self.report("SECOND_DOCUMENT", "a second document begins; put it in a file of its own", _mark(after))
 
     def _root(self, event: Any) -> None:
-        self._refuse_extras(event, ())
+        self._refuse_extras(event)
         if isinstance(event, yaml.MappingStartEvent):
             self.tree.values = self._mapping((), 1)
         elif isinstance(event, yaml.ScalarEvent) and not event.value:
@@ -167,7 +167,7 @@ class _Reader:
         values: dict[str, Any] = {}
         seen: dict[str, int] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            self._refuse_extras(event, path)
+            self._refuse_extras(event)
             if not isinstance(event, yaml.ScalarEvent):
                 raise _Refused("KEY_NOT_TEXT", "a key must be plain text", *_mark(event))
             key, place = event.value, _mark(event)
@@ -207,7 +207,7 @@ class _Reader:
         return value
 
     def _content(self, event: Any, path: Path, depth: int) -> Any:
-        self._refuse_extras(event, path)
+        self._refuse_extras(event)
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, path)
         if depth >= MAX_DEPTH:
@@ -234,7 +234,7 @@ class _Reader:
         at_key = code == "EMPTY_VALUE" and place is not None
         self.report(code, message, (place.line, place.column) if at_key and place else _mark(event), path)
 
-    def _refuse_extras(self, event: Any, path: Path) -> None:
+    def _refuse_extras(self, event: Any) -> None:
         if isinstance(event, yaml.AliasEvent):
             raise _Refused("ALIAS", f"an alias (*{shorten(str(event.anchor))}); write the value out", *_mark(event))
         if event.anchor is not None:

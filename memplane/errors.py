@@ -126,12 +126,6 @@ class WrongState(MemPlaneError):
         super().__init__(f"memory {memory_id!r} is {state}", id=memory_id, state=state)
 
 
-class PolicyInvalid(MemPlaneError):
-    """The policy documents have errors."""
-
-    reason = reasons.ERROR_REASON_POLICY_INVALID
-
-
 class PolicyShrinks(MemPlaneError):
     """The change removes more than the shrink guard allows."""
 

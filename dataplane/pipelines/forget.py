@@ -15,6 +15,7 @@ from memplane.errors import MemoryNotFound, Overloaded, StaleEtag, Unavailable
 from memplane.v1 import memory_service_pb2
 
 ATTEMPTS = 5
+"""How often a change is planned again when somebody else was faster; then the caller hears of it. Unmeasured."""
 
 REMOVAL_BUDGET_S = 0.5
 """How long a call waits for the indexes to drop the memory; what is left is named as pending. Unmeasured."""

@@ -17,7 +17,7 @@ NEAREST = 5
 """How many of the nearest are compared; repeats are the nearest by far. Unmeasured."""
 
 MAX_PENDING = 500
-"""How many rows not projected yet are compared, newest first."""
+"""How many rows not projected yet are compared, newest first. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataplane.ports import RecordStore
 log = logging.getLogger("memplane.record")
 
 MAX_WAITING = 20_000
-"""Records kept while the record store is slow; the oldest go first, and are counted in `dropped`."""
+"""Records kept while the record store is slow; the oldest go first, and are counted in `dropped`. Unmeasured."""
 
 
 class Recorder:

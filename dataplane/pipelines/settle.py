@@ -21,6 +21,7 @@ from memplane.errors import Overloaded
 from memplane.v1 import memory_service_pb2
 
 ATTEMPTS = 6
+"""How often a change is planned again when somebody else was faster; then the caller hears of it. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

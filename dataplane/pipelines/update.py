@@ -26,6 +26,7 @@ from memplane.errors import (
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 ATTEMPTS = 5
+"""How often a change is planned again when somebody else was faster; then the caller hears of it. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ BATCH = 32
 """Drafts embedded together; one batch is settled while the next is embedded. Unmeasured."""
 
 PROJECTION_BUDGET_S = 0.05
-"""How long a write waits to be projected before it is answered; afterwards searches read it from the record store."""
+"""How long a write waits to be projected before it is answered; afterwards searches read it from the record store.
+Unmeasured."""
 
 Outcome = Settled | MemPlaneError
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from dataplane.logic import filters as rules
-from dataplane.model import AllOf, AnyOf, Condition, Filter, Kind, Layer, Not, Operator, Scalar
+from dataplane.model import AllOf, AnyOf, Condition, Filter, Not, Operator, Scalar
 from dataplane.server.checks import Notes
 from memplane.v1 import memory_pb2
 
 _OPERATORS = tuple(operator.name for operator in Operator)
-_LAYERS = tuple(layer.name for layer in Layer)
-_KINDS = tuple(kind.name for kind in Kind)
 
 
 def read_filter(notes: Notes, message: memory_pb2.Filter) -> Filter:
@@ -65,9 +63,9 @@ def read_selection(
     if subject_id:
         parts.append(Condition("subject_id", Operator.EQUALS, (notes.label("subject_id", subject_id),)))
     if layers:
-        parts.append(Condition("layer", Operator.IN, _names(notes, "layers", layers, _LAYERS)))
+        parts.append(Condition("layer", Operator.IN, _names(notes, "layers", layers, rules.ENUM_NAMES["layer"])))
     if kinds:
-        parts.append(Condition("kind", Operator.IN, _names(notes, "kinds", kinds, _KINDS)))
+        parts.append(Condition("kind", Operator.IN, _names(notes, "kinds", kinds, rules.ENUM_NAMES["kind"])))
     if more is not None:
         parts.append(more)
     return AllOf(tuple(parts))

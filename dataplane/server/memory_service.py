@@ -84,7 +84,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         settled = await self._pipelines.write.write(draft, caller, _deadline(context))
         return _with_token(settled)
 
-    async def BatchWriteMemories(  # noqa: N802
+    async def BatchWriteMemories(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.BatchWriteMemoriesRequest, context: Context
     ) -> memory_service_pb2.BatchWriteMemoriesResponse:
         """See the contract."""
@@ -112,7 +112,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         except MemPlaneError as error:
             return error
 
-    async def SearchMemories(  # noqa: N802
+    async def SearchMemories(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.SearchMemoriesRequest, context: Context
     ) -> memory_service_pb2.SearchMemoriesResponse:
         """See the contract."""
@@ -133,7 +133,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
                 )
         return response
 
-    async def GetContext(  # noqa: N802
+    async def GetContext(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.GetContextRequest, context: Context
     ) -> memory_service_pb2.GetContextResponse:
         """See the contract."""
@@ -155,7 +155,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             omitted_namespaces=made.search.omitted_namespaces,
         )
 
-    async def GetMemory(  # noqa: N802
+    async def GetMemory(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.GetMemoryRequest, context: Context
     ) -> memory_service_pb2.GetMemoryResponse:
         """See the contract."""
@@ -172,7 +172,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             memory=answer(memory, state, strength), policy_version=caller.snapshot.version
         )
 
-    async def ListMemories(  # noqa: N802
+    async def ListMemories(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.ListMemoriesRequest, context: Context
     ) -> memory_service_pb2.ListMemoriesResponse:
         """See the contract."""
@@ -184,7 +184,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             policy_version=caller.snapshot.version,
         )
 
-    async def UpdateMemory(  # noqa: N802
+    async def UpdateMemory(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.UpdateMemoryRequest, context: Context
     ) -> memory_service_pb2.UpdateMemoryResponse:
         """See the contract."""
@@ -193,7 +193,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         response.consistency_token = consistency_token(position)
         return response
 
-    async def ForgetMemory(  # noqa: N802
+    async def ForgetMemory(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.ForgetMemoryRequest, context: Context
     ) -> memory_service_pb2.ForgetMemoryResponse:
         """See the contract."""
@@ -202,7 +202,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         response.consistency_token = consistency_token(position)
         return response
 
-    async def ListMemoryVersions(  # noqa: N802
+    async def ListMemoryVersions(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.ListMemoryVersionsRequest, context: Context
     ) -> memory_service_pb2.ListMemoryVersionsResponse:
         """See the contract."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from google.protobuf.message import Message
 
+from dataplane.logic.filters import ENUM_NAMES
 from dataplane.logic.normalise import normalise_content
 from dataplane.model import Draft, Kind, Layer, Pool, Source, SourceType, Vector
 from dataplane.server.checks import MAX_AHEAD_US, OWNER_KEYS, Notes
@@ -15,10 +16,6 @@ from memplane.v1 import memory_pb2, memory_service_pb2
 MAX_CONTENT_BYTES = 1_000_000
 """Above every policy's `max_content_bytes`; refused before any work is done on it."""
 
-_LAYERS = tuple(layer.name for layer in Layer)
-KINDS = tuple(kind.name for kind in Kind)
-_SOURCES = tuple(source.name for source in SourceType)
-_POOLS = tuple(pool.name for pool in Pool)
 _MAX_TTL_S = 315_576_000_000
 
 
@@ -44,11 +41,11 @@ def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dime
 
 def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us: int, dimension: int) -> Draft:
     event_time_us = _event_time(notes, request, now_us)
-    hint = notes.enum("layer_hint", request.layer_hint, _LAYERS)
+    hint = notes.enum("layer_hint", request.layer_hint, ENUM_NAMES["layer"])
     return Draft(
         namespace=notes.namespace("namespace", request.namespace),
         content=read_content(notes, request.content),
-        kind=Kind(notes.enum("kind", request.kind, KINDS) or Kind.FACT),
+        kind=Kind(notes.enum("kind", request.kind, ENUM_NAMES["kind"]) or Kind.FACT),
         layer_hint=Layer(hint) if hint else None,
         subject_id=notes.label("subject_id", request.subject_id),
         session_id=notes.label("session_id", request.session_id),
@@ -67,7 +64,7 @@ def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us:
         tags=notes.labels("tags", request.tags, 64),
         metadata=notes.struct("metadata", request.metadata, OWNER_KEYS),
         structured=notes.struct("structured", request.structured),
-        pool=Pool(notes.enum("pool", request.pool, _POOLS) or Pool.PRIVATE),
+        pool=Pool(notes.enum("pool", request.pool, ENUM_NAMES["pool"]) or Pool.PRIVATE),
         valid_from_us=_time(notes, request, "valid_from"),
         valid_to_us=_time(notes, request, "valid_to"),
         request_id=notes.label("request_id", request.request_id, 128),
@@ -91,7 +88,7 @@ def read_content(notes: Notes, content: str) -> str:
 def read_source(notes: Notes, source: memory_pb2.Source) -> Source:
     """Who stated it; AGENT when nothing is said."""
     return Source(
-        type=SourceType(notes.enum("source.type", source.type, _SOURCES) or SourceType.AGENT),
+        type=SourceType(notes.enum("source.type", source.type, ENUM_NAMES["source_type"]) or SourceType.AGENT),
         ref=notes.label("source.ref", source.ref, 1024),
         operator_id=notes.label("source.operator_id", source.operator_id),
     )

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
+from dataplane.logic.filters import ENUM_NAMES
 from dataplane.model import Kind
 from dataplane.pipelines.forget import Forgetting
 from dataplane.pipelines.requests import Identified
 from dataplane.pipelines.update import Revision
 from dataplane.server.checks import OWNER_KEYS, Notes
-from dataplane.server.requests import KINDS, payload_hash, read_content, read_source
+from dataplane.server.requests import payload_hash, read_content, read_source
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 MODES = ("SOFT", "HARD")
-SENSITIVITIES = ("PUBLIC", "INTERNAL", "CONFIDENTIAL", "RESTRICTED")
 
 _Reader = Callable[[Notes, memory_pb2.Memory], None]
 
@@ -93,11 +93,11 @@ def _content(notes: Notes, memory: memory_pb2.Memory) -> None:
 
 
 def _kind(notes: Notes, memory: memory_pb2.Memory) -> None:
-    notes.enum("kind", memory.kind, KINDS)
+    notes.enum("kind", memory.kind, ENUM_NAMES["kind"])
 
 
 def _sensitivity(notes: Notes, memory: memory_pb2.Memory) -> None:
-    notes.enum("sensitivity", memory.sensitivity, SENSITIVITIES)
+    notes.enum("sensitivity", memory.sensitivity, ENUM_NAMES["sensitivity"])
 
 
 def _confidence(notes: Notes, memory: memory_pb2.Memory) -> None:

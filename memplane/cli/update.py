@@ -37,7 +37,7 @@ def update(session: Session, /, namespace: str, memory_id: str, **options: Any) 
 
     async def call() -> pb.UpdateMemoryResponse:
         async with session.memory() as client:
-            return await client.update(namespace, memory_id, changes, **guard)  # type: ignore[arg-type]
+            return await client.update(namespace, memory_id, changes, **guard)  # type: ignore[arg-type]  # the names of GUARDS
 
     response = run(call())
     if session.as_json:

@@ -15,7 +15,6 @@ from memplane.policy.patterns import pattern_problem
 
 SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
 KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
-LayerName = Literal["WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE"]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 

@@ -29,7 +29,7 @@ PAIRS = (
 
 @pytest.mark.parametrize(("ours", "theirs", "prefix"), PAIRS, ids=[pair[2] for pair in PAIRS])
 def test_our_enums_have_the_contracts_names_and_numbers(ours: type[IntEnum], theirs: object, prefix: str) -> None:
-    contract = {name.removeprefix(prefix): number for name, number in theirs.items() if number}  # type: ignore[attr-defined]
+    contract = {name.removeprefix(prefix): number for name, number in theirs.items() if number}  # type: ignore[attr-defined]  # enums by name
     assert {item.name: item.value for item in ours} == contract
 
 
@@ -42,7 +42,7 @@ def test_our_enums_have_the_contracts_names_and_numbers(ours: type[IntEnum], the
     ],
 )
 def test_every_rpc_of_the_contract_is_implemented(module: object, service: str, servicer: type) -> None:
-    methods = module.DESCRIPTOR.services_by_name[service].methods  # type: ignore[attr-defined]
+    methods = module.DESCRIPTOR.services_by_name[service].methods  # type: ignore[attr-defined]  # a module by name
     assert [method.name for method in methods if method.name not in vars(servicer)] == []
 
 

@@ -86,7 +86,7 @@ def entry(memory_id: str, namespace: str = "dept.a", **changes: object) -> Index
         "tokens": ("common",),
         **changes,
     }
-    return IndexEntry(memory_id, namespace=namespace, **values)  # type: ignore[arg-type]
+    return IndexEntry(memory_id, namespace=namespace, **values)  # type: ignore[arg-type]  # fields by name
 
 
 def population() -> list[IndexEntry]:

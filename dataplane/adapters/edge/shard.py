@@ -148,13 +148,13 @@ class Shard:
         Where Edge cannot express the filter exactly, more are fetched and checked until `top_k` pass or no more come.
         """
         translation = translate(query.filter)
-        limit = query.top_k if translation.exact else 4 * query.top_k
+        asked = query.top_k if translation.exact else 4 * query.top_k
         while True:
-            found = self._query(_request(query, translation, limit), deadline_s)
+            found = self._query(_request(query, translation, asked), deadline_s)
             kept = found if translation.exact else [hit for hit in found if passes(query.filter, hit[1])]
-            if len(kept) >= query.top_k or len(found) < limit:
+            if len(kept) >= query.top_k or len(found) < asked:
                 return [candidate for candidate, _ in kept[: query.top_k]]
-            limit *= 4
+            asked *= 4
             await asyncio.sleep(0)
 
     async def versions(self, deadline_s: float) -> dict[str, int]:
@@ -228,10 +228,10 @@ class Shard:
         return self._shard
 
 
-def _request(query: ScopedQuery, translation: Translation, limit: int) -> QueryRequest:
+def _request(query: ScopedQuery, translation: Translation, asked: int) -> QueryRequest:
     scope = translate_scope(query.scope)
     return QueryRequest(
-        limit=limit,
+        limit=asked,
         query=query.scoring,
         filter=EdgeFilter(must=[*scope, *translation.conditions]),
         params=SearchParams(idf=IdfParams(EdgeFilter(must=list(scope)))) if query.scope_statistics else None,

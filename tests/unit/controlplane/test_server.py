@@ -59,7 +59,7 @@ async def failure(plane: Serving, method: str, request: Any = None, metadata: An
 
 def fields_of(error: grpc.aio.AioRpcError) -> list[str]:
     """The fields that BadRequest names."""
-    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # the stubs want a sync call's error
     assert status is not None
     bad = error_details_pb2.BadRequest()
     for detail in status.details:

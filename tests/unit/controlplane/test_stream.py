@@ -88,7 +88,7 @@ async def test_a_new_generation_is_pushed_at_once(plane: Serving) -> None:
     await node.hello()
     await plane.put_in_force(7)
     response = await node.read()
-    assert response.snapshot == plane.parts.snapshots.current.signed  # type: ignore[union-attr]
+    assert response.snapshot == plane.parts.snapshots.current.signed  # type: ignore[union-attr]  # fails the test when None
 
 
 async def test_a_refused_version_is_not_pushed_again_but_the_next_one_is(plane: Serving) -> None:
@@ -235,4 +235,4 @@ async def test_fetching_gives_the_snapshot_in_force_or_says_that_there_is_none(p
     assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
     await plane.put_in_force(7)
     response = await plane.discovery.FetchPolicies(request, metadata=NODE)
-    assert response.snapshot == plane.parts.snapshots.current.signed  # type: ignore[union-attr]
+    assert response.snapshot == plane.parts.snapshots.current.signed  # type: ignore[union-attr]  # fails the test when None

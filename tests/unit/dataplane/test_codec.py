@@ -11,7 +11,7 @@ NOW_US = 1_760_000_000_123_456
 
 def memory_of(**fields: object) -> Memory:
     values: dict[str, object] = {"namespace": "dept.sales", "content": "It rains", **fields}
-    draft = Draft(**values)  # type: ignore[arg-type]
+    draft = Draft(**values)  # type: ignore[arg-type]  # fields by name
     admission = Admission(
         memory_id="mem_1",
         content=draft.content,
