@@ -23,12 +23,11 @@ from controlplane.diagnose import (
     shorten,
     show_path,
 )
-from controlplane.documents import MAX_DOCUMENTS, MAX_SET_BYTES, Document, name_problem
+from controlplane.documents import MAX_DOCUMENTS, MAX_SET_BYTES, Document, name_problem, version_of_set
 from controlplane.overrides import check_overrides, weight_warnings
 from controlplane.rbac_checks import rbac_problems
 from controlplane.shrink import shrinks
 from controlplane.yaml_tree import Tree, read_tree
-from memplane.policy.codec import version_of
 from memplane.policy.effective import SECTIONS
 from memplane.policy.model import NamespacePolicy, PolicySet, Rbac, Section
 
@@ -59,7 +58,7 @@ def compile_documents(documents: Sequence[Document], bootstrap_admin: bool) -> C
     return Compiled(
         policy=None if refused else PolicySet.model_validate(work.sections),
         diagnostics=tuple(sorted(work.diagnostics, key=lambda found: (found.file, found.line, found.column))),
-        version=version_of([(document.name, document.content) for document in documents]),
+        version=version_of_set(documents),
         positions=work.merged.positions,
     )
 

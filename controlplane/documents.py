@@ -1,7 +1,10 @@
 """A policy document as a value, and what its name may be. Pure: `controlplane/files.py` reads them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from memplane.policy.codec import version_of
 
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_DOCUMENTS = 1000
@@ -17,6 +20,11 @@ class Document:
 
     name: str
     content: bytes
+
+
+def version_of_set(documents: Sequence[Document]) -> str:
+    """The version of a policy set: the digest of its documents, whatever their order."""
+    return version_of([(document.name, document.content) for document in documents])
 
 
 def name_problem(name: str) -> str | None:

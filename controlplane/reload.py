@@ -18,13 +18,12 @@ from controlplane.compile import Compiled, shrinks
 from controlplane.compiler import Compiler
 from controlplane.convert import diagnostic_messages, revision_message
 from controlplane.diagnose import Diagnostic, Severity
-from controlplane.documents import Document
+from controlplane.documents import Document, version_of_set
 from controlplane.files import FolderUnreadable, read_folder
 from controlplane.fleet import Fleet
 from controlplane.revisions import Answer, Change, FolderContent, Revision, RevisionStore
 from controlplane.snapshots import InForce, SnapshotBuilder, Snapshots
 from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
-from memplane.policy.codec import version_of
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
 log = logging.getLogger("memplane.controlplane.reload")
@@ -133,7 +132,7 @@ class Reloader:
             return
         if refusal:
             log.warning("the policy folder's content is refused: %s", refusal)
-            await self._remember(FolderContent(_version(documents), refusal))
+            await self._remember(FolderContent(version_of_set(documents), refusal))
 
     async def drain(self) -> None:
         """Waits for what is running."""
@@ -156,7 +155,7 @@ class Reloader:
     async def _take(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
         assert command.documents is not None
         current = self._parts.snapshots.current
-        if current is not None and current.revision.version == _version(command.documents):
+        if current is not None and current.revision.version == version_of_set(command.documents):
             return await self._accept_same(command, current)
         compiled = await self._parts.compiler.compile(command.documents)
         if compiled.policy is None:
@@ -271,10 +270,6 @@ def _response(revision: Revision | None, compiled: Compiled, *, accepted: bool) 
         accepted=accepted,
         total_diagnostics=len(compiled.diagnostics),
     )
-
-
-def _version(documents: Sequence[Document]) -> str:
-    return version_of([(document.name, document.content) for document in documents])
 
 
 def _unreadable(error: FolderUnreadable) -> Compiled:

@@ -16,10 +16,9 @@ from typing import Protocol
 
 from watchfiles import awatch
 
-from controlplane.documents import Document
+from controlplane.documents import Document, version_of_set
 from controlplane.files import FolderUnreadable, read_folder
 from controlplane.revisions import FolderContent
-from memplane.policy.codec import version_of
 
 log = logging.getLogger("memplane.controlplane.watch")
 
@@ -98,7 +97,7 @@ class FolderWatch:
         """New content that held still; empty when there is none."""
         documents = await self._read()
         for _ in range(_MAX_SETTLE_READS):
-            if not documents or _version(documents) == self._sink.folder.version:
+            if not documents or version_of_set(documents) == self._sink.folder.version:
                 return ()
             await asyncio.sleep(self._options.settle_s)
             before, documents = documents, await self._read()
@@ -150,10 +149,6 @@ class FolderWatch:
                     self._wake.set()
                 if await asyncio.to_thread(_identity, self._folder) != identity:
                     return
-
-
-def _version(documents: Sequence[Document]) -> str:
-    return version_of([(document.name, document.content) for document in documents])
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
