@@ -276,5 +276,13 @@ class Embedder(Protocol):
         ...
 
     def calibrate(self, cosine: float) -> float:
-        """Maps a raw cosine of this model to the calibrated similarity, 0 to 1, monotone."""
+        """Maps a raw cosine of two passages to the calibrated similarity, 0 to 1, rising; 0.95: the same statement."""
+        ...
+
+    def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
+        """How much memories say about a question, 0 to 1 each, in order, from their raw cosines with it.
+
+        0.5 = as likely relevant as not among memories of which few are. For one question strictly rising with the
+        cosine, so the order by cosine is kept; across questions comparable, whatever their language.
+        """
         ...

@@ -2,9 +2,8 @@
 
     .venv/bin/python tools/fit_calibration.py --data DIR --fitted 2026-11 [--write]
 
-One map serves dedup (passage against passage), on which it is fitted, and ranking (query against passage), whose
-cosines lie about .04 lower. A second map would not pay: the order is the same, and mixed with words recall@10 is .685
-on LoCoMo and .742 on MemDaily zh, against .688 and .740 with the map moved by .045 (2026-11).
+For passages against passages: dedup and conflicts. What a memory says about a question has a map of its own, see
+`fit_relevance.py`.
 
 The map. Where people graded pairs 0 to 5 (STS-B, with shuffled pairs as 0) the similarity is the mean grade / 5 at that
 cosine, made monotone (isotonic regression) for English and Chinese apart and then averaged: Chinese texts that share
@@ -41,8 +40,8 @@ PAIRS = 3000
 SAME = 0.95
 KNOT_COSINES = (0.7, 0.75, 0.78, 0.8, 0.82, 0.84, 0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98)
 GRADED_FOR_A_SHUFFLED = 4
-"""Graded pairs for each shuffled one. With more shuffled ones the map is flat where the cosines of questions and their
-answers lie, and recall@10 on LoCoMo falls from .685 to .680 (2026-11)."""
+"""Graded pairs for each shuffled one: with more shuffled ones the map is flat over half of the cosines. Unmeasured for
+dedup, which happens far above."""
 LEAST_STEP = 0.005
 """Similarity rises by at least this from knot to knot, so that order is kept."""
 

@@ -2,7 +2,7 @@
 
     score = Σ weight × signal / Σ weight                                    each signal 0 to 1 (DESIGN §4, §6)
 
-- vector: calibrated similarity; text: full-text relevance relative to the best. What is unknown counts as 0.
+- vector: the embedder's relevance; text: full-text relevance relative to the best. What is unknown counts as 0.
 - freshness: exp(−age / time constant), the constant by category, else by kind, else the policy's; age from the event
   time, else the creation time. 0.5 when neither is known; 1 for a time in the future.
 - frequency: log(1 + n) / log(1 + n of the most used candidate), n = recent accesses; 0 when none was used.
@@ -31,7 +31,7 @@ UNKNOWN_TIME = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RankInput:
-    """A candidate with its calibrated similarity and relative text score, each 0 to 1, None when unknown."""
+    """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown."""
 
     candidate: StoredCandidate
     similarity: float | None

@@ -153,30 +153,30 @@ class SearchPipeline:
             task_type=query.task_type,
         )
         shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, now_us)]
-        items = self._inputs(shown, gathered, ranking)
+        items = self._inputs(shown, question.text, gathered, ranking)
         least = query.min_confidence
         if least is None:
             least = question.policies.retrieve.min_confidence
         ranked = [item for item in rank(items, ranking) if item.confidence >= least]
         return ranked[: question.top_k], effective_weights(items, ranking), now_us
 
-    def _inputs(self, rows: Sequence[StoredCandidate], gathered: Gathered, ranking: Ranking) -> list[RankInput]:
-        similarities = self._similarities(rows, gathered)
+    def _inputs(
+        self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered, ranking: Ranking
+    ) -> list[RankInput]:
+        by_meaning = self._by_meaning(rows, asked, gathered)
         words_count = (
-            ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in similarities)
+            ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in by_meaning)
         )
-        relevance = WordRelevance(gathered, estimate=words_count)
-        return [
-            RankInput(row, similarity, relevance.of(row)) for row, similarity in zip(rows, similarities, strict=True)
-        ]
+        by_words = WordRelevance(gathered, estimate=words_count)
+        return [RankInput(row, meaning, by_words.of(row)) for row, meaning in zip(rows, by_meaning, strict=True)]
 
-    def _similarities(self, rows: Sequence[StoredCandidate], gathered: Gathered) -> list[float | None]:
+    def _by_meaning(self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered) -> list[float | None]:
         if gathered.vector is None:
             return [None] * len(rows)
         embedded = [row.embedding for row in rows if row.embedding is not None]
-        cosines = iter((np.stack(embedded) @ gathered.vector).tolist() if embedded else ())
-        calibrate = self._parts.embedder.calibrate
-        return [calibrate(next(cosines)) if row.embedding is not None else None for row in rows]
+        cosines = (np.stack(embedded) @ gathered.vector).tolist() if embedded else []
+        relevance = iter(self._parts.embedder.relevance(asked, cosines))
+        return [next(relevance) if row.embedding is not None else None for row in rows]
 
     def _record(
         self,

@@ -897,7 +897,7 @@ class Signals(_message.Message):
     TASK_ALIGNMENT_FIELD_NUMBER: _builtins.int
     STRENGTH_FIELD_NUMBER: _builtins.int
     vector: _builtins.float
-    """Calibrated similarity of query and content. 0 when unknown."""
+    """How much the content says about the query, by meaning. 0 when unknown."""
     text: _builtins.float
     """Full-text relevance, relative to the best candidate of this search."""
     freshness: _builtins.float

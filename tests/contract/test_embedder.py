@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -64,6 +65,14 @@ async def test_calibration_is_monotone_within_0_and_1(embedder: ClosableEmbedder
     values = [embedder.calibrate(float(cosine)) for cosine in np.linspace(-1, 1, 201)]
     assert values == sorted(values)
     assert (values[0], values[-1]) == (0, 1)
+
+
+@pytest.mark.parametrize("question", ["Who has tea?", "谁喝茶?", ""])
+async def test_relevance_rises_with_the_cosine_within_0_and_1(embedder: ClosableEmbedder, question: str) -> None:
+    values = embedder.relevance(question, [float(cosine) for cosine in np.linspace(0, 1, 101)])
+    assert all(low < high for low, high in pairwise(values))
+    assert 0 <= values[0] <= values[-1] <= 1
+    assert embedder.relevance(question, []) == []
 
 
 async def test_tokens_add_up_over_long_texts(embedder: ClosableEmbedder) -> None:

