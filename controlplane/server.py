@@ -14,7 +14,14 @@ from controlplane.page_tokens import page_token, position_of
 from controlplane.reload import Command, Reloader
 from controlplane.revisions import RevisionStore
 from controlplane.snapshots import Snapshots
-from memplane.errors import InvalidField, PermissionDenied, PolicyNotLoaded, RevisionNotFound, Unauthenticated
+from memplane.errors import (
+    InvalidField,
+    PageTokenMismatch,
+    PermissionDenied,
+    PolicyNotLoaded,
+    RevisionNotFound,
+    Unauthenticated,
+)
 from memplane.policy.model import is_namespace
 from memplane.rpc.credentials import bearer_key
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
@@ -90,8 +97,7 @@ class PolicyAdminServicer(PolicyAdminServiceServicer):
         """One page, newest first."""
         self._require(context, "policy.read")
         size = _page_size(request.page_size, 50)
-        position = position_of("ListPolicySetRevisions", request.page_token)
-        found = await self._store.page(int(position) if position is not None else _MAX_GENERATION, size + 1)
+        found = await self._store.page(_generation_of(request.page_token), size + 1)
         response = admin_pb2.ListPolicySetRevisionsResponse(revisions=[revision_message(item) for item in found[:size]])
         if len(found) > size:
             response.next_page_token = page_token("ListPolicySetRevisions", str(found[size - 1].generation))
@@ -191,6 +197,16 @@ def _check_bytes(field: str, value: str, most: int) -> None:
     size = len(value.encode())
     if size > most:
         raise InvalidField.one(field, f"{size} bytes; at most {most}")
+
+
+def _generation_of(token: str) -> int:
+    """The generation below which a page of revisions starts."""
+    position = position_of("ListPolicySetRevisions", token)
+    if position is None:
+        return _MAX_GENERATION
+    if not position.isascii() or not position.isdecimal() or len(position) > 18:
+        raise PageTokenMismatch
+    return int(position)
 
 
 def _page_size(given: int, default: int) -> int:

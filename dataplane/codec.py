@@ -239,6 +239,12 @@ def plain(struct: struct_pb2.Struct) -> dict[str, object]:
     return dict(MessageToDict(struct))
 
 
+def _sensitivity_name(message: memory_pb2.Memory) -> str | None:
+    if message.sensitivity == memory_pb2.SENSITIVITY_UNSPECIFIED:
+        return None
+    return memory_pb2.Sensitivity.Name(message.sensitivity).removeprefix("SENSITIVITY_")
+
+
 def fields_of(memory: Memory) -> dict[str, FieldValue]:
     """Every field that a filter may name, of one memory (see FilterCondition in the contract)."""
     message = parse_body(memory)
@@ -256,7 +262,7 @@ def fields_of(memory: Memory) -> dict[str, FieldValue]:
         "fact_key": memory.fact_key,
         "source_type": SourceType(memory.source_type).name,
         "confidence": memory.confidence,
-        "sensitivity": memory_pb2.Sensitivity.Name(message.sensitivity).removeprefix("SENSITIVITY_"),
+        "sensitivity": _sensitivity_name(message),
         "create_time": memory.create_time_us,
         "update_time": memory.update_time_us,
         "event_time": memory.event_time_us,

@@ -252,12 +252,15 @@ async def _check(plane: DataPlane) -> None:
 
 
 async def _answers(plane: DataPlane, deadline_s: float) -> bool:
+    reporter, records = plane.reporter, plane.stores.records
     try:
-        plane.reporter.last_position = await plane.stores.records.last_position(deadline_s)
-        plane.reporter.memory_count = await plane.stores.records.count(deadline_s)
+        reporter.last_position = await records.last_position(deadline_s)
+        reporter.memory_count = await records.count(deadline_s)
     except BackendUnavailable as error:
+        reporter.record_store_problem = error.detail or "does not answer"
         log.warning("record store does not answer: %s", error.detail)
         return False
+    reporter.record_store_problem = ""
     return True
 
 

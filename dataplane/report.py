@@ -33,6 +33,7 @@ class Reporter:
     def __init__(self, holder: PolicyHolder, calls: Calls, projectors: Projectors, adapters: Sequence[tuple[str, str]]):
         self.memory_count = 0
         self.last_position = 0
+        self.record_store_problem = ""
         self._holder = holder
         self._calls = calls
         self._projectors = projectors
@@ -51,9 +52,11 @@ class Reporter:
 
     def _backend(self, backend: str, adapter: str) -> policy_pb2.BackendStatus:
         status = policy_pb2.BackendStatus(backend=backend, adapter=adapter, healthy=True)
+        if backend == "record_store" and self.record_store_problem:
+            status.healthy, status.detail = False, self.record_store_problem
         for projector in self._projectors:
             if projector.name == backend:
                 status.healthy = not projector.last_error
-                status.detail = projector.last_error
+                status.detail = projector.last_error or ("" if projector.is_level else "being rebuilt")
                 status.lag = max(0, self.last_position - projector.position)
         return status

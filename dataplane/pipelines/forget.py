@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from dataplane.changes import Change, Commit, Erasure
+from dataplane.changes import Change, Commit, Erasure, RequestRecord
 from dataplane.codec import etag_of, next_version, parse_body
 from dataplane.errors import BackendUnavailable, DuplicateRequest, StaleVersion
 from dataplane.model import Memory, Scope, State
@@ -83,24 +83,39 @@ class ForgetPipeline:
         response = _response(forgetting, caller)
         request = forgetting.request.record(caller, response.SerializeToString(), now_us)
         try:
-            if forgetting.hard:
-                erasure = Erasure(
-                    scope=Scope((memory.namespace,)),
-                    memory_id=memory.memory_id,
-                    now_us=now_us,
-                    principal_id=caller.principal_id,
-                    reason=forgetting.reason,
-                    expected_version=memory.version,
-                    request=request,
-                )
-                return response, await store.erase(erasure, deadline_s)
-            commit = replace(_soft(memory, forgetting, caller, now_us), request=request)
-            result = (await store.commit([commit], deadline_s))[0]
-            if result.error is not None:
-                raise result.error
-        except (StaleVersion, DuplicateRequest):
+            return response, await self._remove(memory, forgetting, caller, request, deadline_s)
+        except StaleVersion:
             return None
-        return response, result.position
+        except DuplicateRequest:
+            first = await forgetting.request.answer_of_first(store, caller, now_us, deadline_s)
+            return memory_service_pb2.ForgetMemoryResponse.FromString(first), await store.last_position(deadline_s)
+
+    async def _remove(
+        self,
+        memory: Memory,
+        forgetting: Forgetting,
+        caller: Caller,
+        request: RequestRecord | None,
+        deadline_s: float,
+    ) -> int:
+        """The position of the removal; raises StaleVersion or DuplicateRequest."""
+        now_us = self._parts.clock.now_us()
+        if forgetting.hard:
+            erasure = Erasure(
+                scope=Scope((memory.namespace,)),
+                memory_id=memory.memory_id,
+                now_us=now_us,
+                principal_id=caller.principal_id,
+                reason=forgetting.reason,
+                expected_version=memory.version,
+                request=request,
+            )
+            return await self._parts.store.erase(erasure, deadline_s)
+        commit = replace(_soft(memory, forgetting, caller, now_us), request=request)
+        result = (await self._parts.store.commit([commit], deadline_s))[0]
+        if result.error is not None:
+            raise result.error
+        return result.position
 
     async def _find(self, forgetting: Forgetting, deadline_s: float) -> Memory:
         """The memory; one softly forgotten before can still be forgotten HARD."""

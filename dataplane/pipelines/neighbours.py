@@ -8,7 +8,7 @@ from dataplane.codec import parse_body
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.dedup import Neighbour
 from dataplane.logic.filters import exactly
-from dataplane.model import AllOf, Condition, Kind, Operator, Scope, State, StoredCandidate, Vector
+from dataplane.model import AllOf, Condition, Kind, Operator, Pool, Scope, State, StoredCandidate, Vector
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.project import Projectors
 from dataplane.ports import Embedder, RecordStore, VectorIndex
@@ -22,11 +22,12 @@ MAX_PENDING = 500
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Where to look: one subject's memories of one kind, near a vector, at least this calibrated similarity."""
+    """Where to look: one subject's memories of a kind and pool, near a vector, at least this calibrated similarity."""
 
     scope: Scope
     subject_id: str
     kind: Kind
+    pool: Pool
     embedding: Vector
     least_similarity: float
 
@@ -51,7 +52,11 @@ class Neighbours:
 
     async def _indexed(self, around: Around, degraded: DegradedNotes, deadline_s: float) -> list[str]:
         wanted = AllOf(
-            (exactly("subject_id", around.subject_id), Condition("kind", Operator.EQUALS, (around.kind.name,)))
+            (
+                exactly("subject_id", around.subject_id),
+                Condition("kind", Operator.EQUALS, (around.kind.name,)),
+                Condition("pool", Operator.EQUALS, (around.pool.name,)),
+            )
         )
         try:
             found = await self._vectors.search(around.scope, around.embedding, wanted, NEAREST, deadline_s)
@@ -63,8 +68,8 @@ class Neighbours:
 
     def _compare(self, row: StoredCandidate, around: Around) -> Neighbour | None:
         memory = row.memory
-        same_kind = memory.subject_id == around.subject_id and memory.kind is around.kind
-        if row.embedding is None or memory.state is not State.ACTIVE or not same_kind:
+        described = (memory.subject_id, memory.kind, memory.pool, memory.state)
+        if row.embedding is None or described != (around.subject_id, around.kind, around.pool, State.ACTIVE):
             return None
         similarity = self._embedder.calibrate(float(np.dot(row.embedding, around.embedding)))
         if similarity < around.least_similarity:

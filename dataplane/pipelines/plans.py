@@ -100,24 +100,25 @@ def _strengthened(existing: Memory, admitted: Admitted) -> Memory:
 
 
 def _renewed(memory: Memory, admitted: Admitted) -> Memory:
-    """The next version where this draft earned a higher layer or a later end, else the memory as it is."""
-    earned = replace(memory, layer=admitted.admission.layer, expire_time_us=admitted.expire_time_us)
-    kept = _kept_as_long(earned, memory)
-    if (kept.layer, kept.expire_time_us) == (memory.layer, memory.expire_time_us):
+    """The next version where this draft earned a higher layer, a later end or more readers, else the same memory."""
+    layer, pool = admitted.admission.layer, admitted.draft.pool
+    kept = _kept_as_long(replace(memory, layer=layer, pool=pool, expire_time_us=admitted.expire_time_us), memory)
+    if (kept.layer, kept.pool, kept.expire_time_us) == (memory.layer, memory.pool, memory.expire_time_us):
         return memory
     return next_version(kept, parse_body(kept), admitted.admission.now_us)
 
 
 def _kept_as_long(memory: Memory, other: Memory) -> Memory:
-    """The memory in the higher of two layers, until the later of two ends."""
-    layer = max(memory.layer, other.layer)
+    """The memory in the higher of two layers, until the later of two ends, for the readers of both."""
+    layer, pool = max(memory.layer, other.layer), max(memory.pool, other.pool)
     expire_time_us = _later_end(memory.expire_time_us, other.expire_time_us)
     message = parse_body(memory)
     message.layer = memory_pb2.Layer.ValueType(layer)
+    message.pool = memory_pb2.Pool.ValueType(pool)
     message.ClearField("expire_time")
     if expire_time_us is not None:
         message.expire_time.CopyFrom(timestamp(expire_time_us))
-    return replace(memory, layer=layer, expire_time_us=expire_time_us, body=message.SerializeToString())
+    return replace(memory, layer=layer, pool=pool, expire_time_us=expire_time_us, body=message.SerializeToString())
 
 
 def _later_end(one_us: int | None, other_us: int | None) -> int | None:
@@ -179,6 +180,9 @@ def _ends_us(loser: Memory, winner: Memory) -> int:
 
 def _supersede(admitted: Admitted, new: Memory, old: Memory, resolution: Resolution) -> Plan:
     verdict = admitted.verdict.with_conflict(old.memory_id, old.fact_key, new.memory_id, resolution.rule)
+    message = parse_body(new)
+    message.provenance.derived_from_ids.append(old.memory_id)
+    new = replace(new, body=message.SerializeToString())
     commit = replace(
         _commit(admitted, Change.CREATED, verdict, new, 0),
         supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),

@@ -8,6 +8,7 @@ too little.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dataplane.changes import OutboxRow
@@ -24,13 +25,14 @@ EntryOf = Callable[[OutboxRow], IndexEntry]
 
 @dataclass(frozen=True, slots=True)
 class ProjectorOptions:
-    """Rows a batch; seconds between flushes, that a step may take, of back-off, and between trims of the outbox."""
+    """Rows a batch; seconds between flushes, that a step may take, of back-off, between trims, and to wait at start."""
 
     batch_size: int = 128
     flush_interval_s: float = 2.0
     step_timeout_s: float = 30.0
     backoff_s: float = 0.5
     trim_interval_s: float = 10.0
+    level_wait_s: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,24 @@ class Projector:
         self._running.set()
         self._task: asyncio.Task[None] | None = None
         self._unflushed = False
+        self._flushed_at_s = 0.0
+        self._levelled = asyncio.Event()
 
     async def start(self) -> None:
-        """Compares the index with the record store, brings it level, and begins to follow the outbox."""
-        self.position = await self._store.watermark(self.name, self._deadline())
-        await self._level()
+        """Begins to bring the index level with the record store and to follow the outbox."""
         self._task = asyncio.create_task(self._run(), name=f"projector-{self.name}")
+
+    async def wait_level(self, timeout_s: float) -> bool:
+        """Waits until the index holds what the record store held at start, at most `timeout_s`; whether it does."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._levelled.wait()
+        return self.is_level
+
+    @property
+    def is_level(self) -> bool:
+        """False while the index is compared and filled after a start: until then it may lack old memories."""
+        return self._levelled.is_set()
 
     async def stop(self) -> None:
         """Stops following and flushes what was projected."""
@@ -77,7 +91,8 @@ class Projector:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
-            await self._flush()
+            if self.is_level:
+                await self._flush()
 
     def pause(self) -> None:
         """Stops projecting; writes go on and are found from the record store."""
@@ -106,23 +121,39 @@ class Projector:
         return asyncio.get_running_loop().time() + self._options.step_timeout_s
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        flushed_at = loop.time()
         while True:
-            await self._running.wait()
             try:
+                if not self.is_level:
+                    await self._start_level()
+                await self._running.wait()
                 moved = await self._step()
-                if self._unflushed and loop.time() - flushed_at >= self._options.flush_interval_s:
-                    await self._flush()
-                    flushed_at = loop.time()
-                self.last_error = ""
+                await self._flush_when_due()
             except BackendUnavailable as error:
-                self.last_error = f"{error.backend}: {error.detail}"
-                log.warning("projection into %s waits: %s", self.name, self.last_error)
-                await asyncio.sleep(self._options.backoff_s)
-                continue
-            if not moved:
-                await self._rest()
+                await self._back_off(f"{error.backend}: {error.detail}")
+            except Exception as error:  # noqa: BLE001 - the loop must live on: told in last_error, logged, tried again
+                await self._back_off(f"{type(error).__name__}: {error}", error)
+            else:
+                self.last_error = ""
+                if not moved:
+                    await self._rest()
+
+    async def _start_level(self) -> None:
+        watermark = await self._store.watermark(self.name, self._deadline())
+        await self._level()
+        self.position = watermark
+        self._levelled.set()
+
+    async def _back_off(self, problem: str, defect: Exception | None = None) -> None:
+        if problem != self.last_error:
+            log.warning("projection into %s waits: %s", self.name, problem, exc_info=defect)
+        self.last_error = problem
+        await asyncio.sleep(self._options.backoff_s)
+
+    async def _flush_when_due(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if self._unflushed and now_s - self._flushed_at_s >= self._options.flush_interval_s:
+            await self._flush()
+            self._flushed_at_s = now_s
 
     async def _rest(self) -> None:
         timeout_s = self._options.flush_interval_s if self._unflushed else None
@@ -224,12 +255,21 @@ class Projectors:
     def __iter__(self) -> Iterator[Projector]:
         return iter(self._projectors)
 
+    @property
+    def unlevel(self) -> list[str]:
+        """Names of the indexes that may lack old memories because they are still compared after a start."""
+        return [projector.name for projector in self._projectors if not projector.is_level]
+
     async def start(self, *, paused: bool = False) -> None:
-        """Levels every index and begins to follow; `paused`: levels, then waits for `resume`."""
+        """Levels every index and begins to follow; `paused`: levels, then waits for `resume`.
+
+        Returns once all are level, or after `level_wait_s`: then they go on in the background.
+        """
         for projector in self._projectors:
             if paused:
                 projector.pause()
             await projector.start()
+        await asyncio.gather(*(item.wait_level(self._options.level_wait_s) for item in self._projectors))
         self._trimmer = asyncio.create_task(self._trim(), name="outbox-trimmer")
 
     async def stop(self) -> None:
@@ -258,5 +298,5 @@ class Projectors:
                 deadline_s = asyncio.get_running_loop().time() + self._options.step_timeout_s
                 saved = [await self._store.watermark(item.name, deadline_s) for item in self._projectors]
                 await self._store.trim_outbox(min(saved), deadline_s)
-            except BackendUnavailable as error:
-                log.warning("outbox not trimmed: %s: %s", error.backend, error.detail)
+            except Exception as error:  # noqa: BLE001 - the loop must live on: an outbox grows, nothing is lost
+                log.warning("outbox not trimmed: %r", error)

@@ -4,7 +4,6 @@ import asyncio
 import logging
 
 from dataplane.changes import AccessRecord, RetrievalRecord
-from dataplane.errors import BackendUnavailable
 from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.record")
@@ -18,6 +17,7 @@ class Recorder:
 
     def __init__(self, store: RecordStore, interval_s: float = 0.2, timeout_s: float = 10.0):
         self.dropped = 0
+        self.failed = 0
         self._store = store
         self._interval_s = interval_s
         self._timeout_s = timeout_s
@@ -54,8 +54,9 @@ class Recorder:
             if retrievals:
                 await self._store.record_retrievals(retrievals, deadline_s)
                 retrievals = []
-        except BackendUnavailable as error:
-            log.warning("records wait: %s: %s", error.backend, error.detail)
+        except Exception as error:  # noqa: BLE001 - a search must not fail for its log: kept, counted, tried again
+            self.failed += 1
+            log.warning("records wait: %r", error)
             self._accesses[:0] = accesses
             self._retrievals[:0] = retrievals
 

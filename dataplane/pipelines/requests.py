@@ -29,6 +29,13 @@ class Identified:
             raise RequestIdReused(self.request_id)
         return known.response
 
+    async def answer_of_first(self, store: RecordStore, caller: Caller, now_us: int, deadline_s: float) -> bytes:
+        """The answer of the call that took this request_id; RequestIdReused when that one asked for something else."""
+        known = await self.first_answer(store, caller, now_us, deadline_s)
+        if known is None:  # taken in another namespace
+            raise RequestIdReused(self.request_id)
+        return known
+
     def record(self, caller: Caller, response: bytes, now_us: int) -> RequestRecord | None:
         """What to store beside the change, for 24 hours; None when the caller gave no id."""
         if not self.request_id:

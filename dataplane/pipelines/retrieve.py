@@ -70,6 +70,8 @@ class Retrieval:
     async def now(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Gathered:
         """Candidates as things stand, those not projected yet included."""
         words = query_tokens(question.text)
+        for index in self._parts.projectors.unlevel:
+            degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
         (vector, near), texts, pending = await asyncio.gather(
             self._by_meaning(question, degraded, deadline_s),
             self._by_words(question, words, degraded, deadline_s),

@@ -10,7 +10,7 @@ from dataplane.codec import answer
 from dataplane.errors import DuplicateContent, DuplicateFact, StaleVersion
 from dataplane.logic.dedup import Neighbour, find_same
 from dataplane.logic.strength import strength_at
-from dataplane.model import Draft, Memory, State
+from dataplane.model import Draft, Memory, Pool, State
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.locks import KeyedLocks
 from dataplane.pipelines.neighbours import Around, Neighbours
@@ -74,6 +74,8 @@ class Settlement:
         fact = await self._fact(admitted, deadline_s)
         neighbour = await self._same_statement(admitted, degraded, deadline_s)
         if fact is not None and (neighbour is None or neighbour.memory.memory_id != fact.memory_id):
+            if fact.pool is Pool.SHARED:
+                admitted.caller.require("share.propose", fact.namespace)
             return contradict(admitted, fact)
         return create(admitted, State.ACTIVE) if neighbour is None else repeat(admitted, neighbour)
 
@@ -88,7 +90,9 @@ class Settlement:
         if not write.dedup or admitted.embedding is None:
             return None
         draft = admitted.draft
-        around = Around(admitted.scope, draft.subject_id, draft.kind, admitted.embedding, write.dedup_similarity)
+        around = Around(
+            admitted.scope, draft.subject_id, draft.kind, draft.pool, admitted.embedding, write.dedup_similarity
+        )
         found = await self._neighbours.near(around, degraded, deadline_s)
         return find_same(admitted.admission.content, draft.fact_key, found, write)
 

@@ -7,22 +7,23 @@ from dataplane.changes import Change, Commit
 from dataplane.codec import answer, etag_of, next_version, parse_body
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
 from dataplane.logic.normalise import content_hash
-from dataplane.model import Memory, Scope, State, Vector
+from dataplane.model import Memory, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now
+from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.requests import Identified
 from dataplane.pipelines.write import PROJECTION_BUDGET_S
 from dataplane.ports import Clock, Embedder, RecordStore
 from memplane.errors import (
     DuplicateContentExists,
-    InvalidField,
     Overloaded,
     StaleEtag,
     Unavailable,
     WrongState,
 )
+from memplane.policy.effective import NamespacePolicies
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 ATTEMPTS = 5
@@ -81,10 +82,10 @@ class UpdatePipeline:
             position = await store.last_position(deadline_s)
             return memory_service_pb2.UpdateMemoryResponse.FromString(known), position
         old = await find(store, revision.request.namespace, revision.memory_id, deadline_s)
-        _check(old, revision)
-        new = self._revised(old, revision, caller, now_us)
+        _check(old, revision, caller)
+        new = await self._revised(old, revision, caller, now_us)
         degraded = DegradedNotes()
-        embedding = await self._embedding(new, degraded, deadline_s)
+        embedding = await self._embedding(old, new, degraded, deadline_s)
         state, strength = state_now(new, caller, now_us)
         response = memory_service_pb2.UpdateMemoryResponse(
             memory=answer(new, state, strength),
@@ -93,23 +94,41 @@ class UpdatePipeline:
         )
         commit = self._commit(revision, new, embedding, caller, response)
         result = (await store.commit([commit], deadline_s))[0]
+        if isinstance(result.error, DuplicateRequest):
+            first = await revision.request.answer_of_first(store, caller, now_us, deadline_s)
+            return memory_service_pb2.UpdateMemoryResponse.FromString(first), await store.last_position(deadline_s)
         return None if _retries(result.error, revision) else (response, result.position)
 
-    def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
+    async def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
         message = parse_body(old)
+        before = message.content
         revision.apply(message)
         policies = caller.snapshot.policies.for_namespace(old.namespace)
-        size = len(message.content.encode())
-        if size > policies.write.max_content_bytes:
-            most = policies.write.max_content_bytes
-            raise InvalidField.one("memory.content", f"has {size} bytes; the policy allows {most} (max_content_bytes)")
+        if message.content != before:
+            await self._put_content(message, message.content, policies)
         revised = next_version(old, message, now_us)
         message.content_hash = content_hash(old.namespace, message.content, revised.kind)
-        return replace(revised, content_hash=message.content_hash, body=message.SerializeToString())
+        waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
+        state = State.PENDING_REVIEW if waits else old.state
+        return replace(revised, content_hash=message.content_hash, body=message.SerializeToString(), state=state)
 
-    async def _embedding(self, new: Memory, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
+    async def _put_content(self, message: memory_pb2.Memory, content: str, policies: NamespacePolicies) -> None:
+        check_size("memory.content", content, policies)
+        message.content = await condensed(content, policies, self._parts.embedder.count_tokens)
+        message.provenance.condensed = message.content != content
+        message.provenance.original_content = content if message.provenance.condensed else ""
+
+    async def _embedding(self, old: Memory, new: Memory, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
+        """The old one where the content stayed, else a new one."""
+        content = parse_body(new).content
+        if content == parse_body(old).content:
+            model, scope = self._parts.embedder.model, Scope((old.namespace,))
+            rows = await self._parts.store.fetch(scope, [old.memory_id], model, 0, deadline_s)
+            # The row may be newer by now; then the commit fails on its version.
+            if rows and rows[0].embedding is not None:
+                return rows[0].embedding
         try:
-            return (await self._parts.embedder.embed_passages([parse_body(new).content], deadline_s))[0]
+            return (await self._parts.embedder.embed_passages([content], deadline_s))[0]
         except BackendUnavailable as error:
             degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
             return None
@@ -137,7 +156,9 @@ class UpdatePipeline:
         )
 
 
-def _check(old: Memory, revision: Revision) -> None:
+def _check(old: Memory, revision: Revision, caller: Caller) -> None:
+    if old.pool is Pool.SHARED:
+        caller.require("share.propose", old.namespace)
     if revision.etag and revision.etag != etag_of(old.version):
         raise StaleEtag(revision.etag, etag_of(old.version))
     if old.state is not State.ACTIVE:
@@ -153,7 +174,5 @@ def _retries(error: Exception | None, revision: Revision) -> bool:
     if isinstance(error, StaleVersion):
         if revision.etag:
             raise StaleEtag(revision.etag, etag_of(error.current))
-        return True
-    if isinstance(error, DuplicateRequest):
         return True
     raise error

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
 from dataplane.errors import BackendUnavailable, DuplicateRequest
-from dataplane.logic.condense import condense
 from dataplane.logic.gate import gate
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.normalise import content_hash
@@ -19,12 +18,13 @@ from dataplane.logic.score import score
 from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.settle import Settled, Settlement, identified
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, Embedder, RecordStore
-from memplane.errors import InvalidField, MemPlaneError, RequestIdReused, Unavailable
+from memplane.errors import InvalidField, MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
 from memplane.v1 import memory_service_pb2
@@ -97,6 +97,7 @@ class WritePipeline:
         finally:
             if ahead is not None:
                 ahead.cancel()
+                await asyncio.gather(ahead, return_exceptions=True)
         return outcomes
 
     async def _embed_chunk(
@@ -114,7 +115,7 @@ class WritePipeline:
             if draft.pool is Pool.SHARED:
                 caller.require("share.propose", draft.namespace)
             replayed = await self._replay(draft, caller, deadline_s)
-            return replayed if replayed is not None else self._within_limits(draft, caller)
+            return replayed if replayed is not None else await self._within_limits(draft, caller)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
@@ -126,28 +127,19 @@ class WritePipeline:
             return None
         now_us = self._parts.clock.now_us()
         answer = await identified(draft).first_answer(self._parts.store, caller, now_us, deadline_s)
-        if answer is None:
-            return None
+        return None if answer is None else await self._replayed(answer, deadline_s)
+
+    async def _replayed(self, answer: bytes, deadline_s: float) -> Settled:
         position = await self._parts.store.last_position(deadline_s)
         return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
 
-    def _within_limits(self, draft: Draft, caller: Caller) -> _Prepared:
+    async def _within_limits(self, draft: Draft, caller: Caller) -> _Prepared:
         policies = caller.snapshot.policies.for_namespace(draft.namespace)
-        size = len(draft.content.encode())
-        if size > policies.write.max_content_bytes:
-            most = policies.write.max_content_bytes
-            raise InvalidField.one("content", f"has {size} bytes; the policy allows {most} (max_content_bytes)")
+        check_size("content", draft.content, policies)
         if policies.subject_required and not draft.subject_id:
             raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
-        content = self._condensed(draft.content, policies)
+        content = await condensed(draft.content, policies, self._parts.embedder.count_tokens)
         return _Prepared(draft, policies, content, draft.content if content != draft.content else "")
-
-    def _condensed(self, content: str, policies: NamespacePolicies) -> str:
-        most, count = policies.write.max_length, self._parts.embedder.count_tokens
-        # A token is at least one character, so a short text need not be counted.
-        if len(content) <= most or count(content) <= most:
-            return content
-        return condense(content, most, count)
 
     async def _embed(self, steps: Sequence[_Step], degraded: DegradedNotes, deadline_s: float) -> list[Vector | None]:
         wanted = {
@@ -208,14 +200,15 @@ class WritePipeline:
             return Unavailable(error.backend)
 
     async def _second_answer(self, draft: Draft, caller: Caller, deadline_s: float) -> Outcome:
-        """Another call with this request_id was stored first: its answer, or that the payload differs."""
+        """Another call with this request_id was stored first: its answer, or that it asked for something else."""
+        store, now_us = self._parts.store, self._parts.clock.now_us()
         try:
-            replayed = await self._replay(draft, caller, deadline_s)
+            answer = await identified(draft).answer_of_first(store, caller, now_us, deadline_s)
+            return await self._replayed(answer, deadline_s)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
             return Unavailable(error.backend)
-        return replayed if replayed is not None else RequestIdReused(draft.request_id)
 
     def _verdict(self, prepared: _Prepared, embedding: Vector | None) -> Verdict:
         model = self._parts.gate_model

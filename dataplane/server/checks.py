@@ -105,6 +105,11 @@ class Notes:
             return 0
         return to_us(stamp)
 
+    def not_ahead(self, field: str, time_us: int, now_us: int) -> None:
+        """An instant at most 24 hours ahead of the server."""
+        if time_us > now_us + MAX_AHEAD_US:
+            self.add(field, "lies more than 24 hours ahead of the server's clock; set when it happened or was said")
+
     def struct(
         self, field: str, value: struct_pb2.Struct, forbidden: frozenset[str] = frozenset()
     ) -> dict[str, object]:

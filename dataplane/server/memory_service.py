@@ -189,7 +189,9 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.UpdateMemoryResponse:
         """See the contract."""
         caller = self._caller(context)
-        response, position = await self._pipelines.update.update(read_revision(request), caller, _deadline(context))
+        response, position = await self._pipelines.update.update(
+            read_revision(request, self._clock.now_us()), caller, _deadline(context)
+        )
         response.consistency_token = consistency_token(position)
         return response
 

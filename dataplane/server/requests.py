@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from dataplane.logic.filters import ENUM_NAMES
 from dataplane.logic.normalise import normalise_content
 from dataplane.model import Draft, Kind, Layer, Pool, Source, SourceType, Vector
-from dataplane.server.checks import MAX_AHEAD_US, OWNER_KEYS, Notes
+from dataplane.server.checks import OWNER_KEYS, Notes
 from memplane.errors import NotOffered
 from memplane.v1 import memory_pb2, memory_service_pb2
 
@@ -35,6 +35,8 @@ def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dime
     if request.template:
         notes.add("template", "the policy has no templates; leave it empty")
     draft = _draft(notes, request, now_us, dimension)
+    if draft.valid_to_us is not None and draft.valid_from_us is not None and draft.valid_to_us < draft.valid_from_us:
+        notes.add("valid_to", "lies before valid_from")
     notes.close()
     return draft
 
@@ -96,8 +98,8 @@ def read_source(notes: Notes, source: memory_pb2.Source) -> Source:
 
 def _event_time(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us: int) -> int | None:
     event_time_us = _time(notes, request, "event_time")
-    if event_time_us is not None and event_time_us > now_us + MAX_AHEAD_US:
-        notes.add("event_time", "lies more than 24 hours ahead of the server's clock; set when it happened or was said")
+    if event_time_us is not None:
+        notes.not_ahead("event_time", event_time_us, now_us)
     return event_time_us
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from dataplane.codec import to_us
 from dataplane.logic.filters import ENUM_NAMES
 from dataplane.model import Kind
 from dataplane.pipelines.forget import Forgetting
@@ -16,7 +17,7 @@ MODES = ("SOFT", "HARD")
 _Reader = Callable[[Notes, memory_pb2.Memory], None]
 
 
-def read_revision(request: memory_service_pb2.UpdateMemoryRequest) -> Revision:
+def read_revision(request: memory_service_pb2.UpdateMemoryRequest, now_us: int) -> Revision:
     """The revision of an update request."""
     notes = Notes()
     given = request.memory
@@ -29,6 +30,8 @@ def read_revision(request: memory_service_pb2.UpdateMemoryRequest) -> Revision:
             notes.add("update_mask", f"{path[:64]!r} cannot be changed; any of {', '.join(_READERS)}")
         else:
             _READERS[path](values, given)
+    if "event_time" in paths and given.HasField("event_time"):
+        values.not_ahead("event_time", to_us(given.event_time), now_us)
     revision = Revision(
         memory_id=_required(notes, "memory.id", given.id),
         etag=notes.label("etag", request.etag),

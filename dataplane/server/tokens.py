@@ -14,6 +14,9 @@ from google.protobuf.message import Message
 from dataplane.server.checks import Notes
 from memplane.errors import PageTokenMismatch
 
+MAX_TOKEN_CHARS = 1_024
+"""Longer than any page token of ours: a digest, a number and an id."""
+
 _CONSISTENCY_PREFIX = "c1."
 
 
@@ -44,6 +47,8 @@ def read_page_token(request: Message) -> tuple[int, str] | None:
     token: str = getattr(request, "page_token")  # noqa: B009 - every list request has one
     if not token:
         return None
+    if len(token) > MAX_TOKEN_CHARS:
+        raise PageTokenMismatch
     try:
         digest, number, text = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     except (binascii.Error, ValueError, TypeError) as error:

@@ -90,7 +90,9 @@ async def running_plane(
     """A plane on the embedded stores in `folder`, or in memory without one; `stores` replaces single ones."""
     async with AsyncExitStack() as stack:
         made = await open_stores(folder, stack, **stores)
-        options = ProjectorOptions(flush_interval_s=0.05, backoff_s=0.02, trim_interval_s=0.1)
+        options = ProjectorOptions(
+            flush_interval_s=0.05, backoff_s=0.02, trim_interval_s=0.1, level_wait_s=stores.get("level_wait_s", 20.0)
+        )
         recorder, clock = Recorder(made.records, 0.01), FixtureClock()
         gate_model = stores.get("gate_model")
         rescoring = (

@@ -307,3 +307,49 @@ async def test_a_batch_has_1_to_1000_items(plane: Plane, count: int) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await plane.stub.BatchWriteMemories(request, metadata=as_user())
     assert details(failed.value)[1] == ["requests"]
+
+
+async def test_a_request_id_of_another_namespace_is_refused_by_every_verb(plane: Plane) -> None:
+    await write(plane, "First use of it", "dept.sales", request_id="shared-id")
+    written = (await write(plane, "Something else", "hr")).memory
+    changed = memory_pb2.Memory(namespace="hr", id=written.id, content="Changed")
+    update = pb.UpdateMemoryRequest(memory=changed, request_id="shared-id")
+    update.update_mask.paths.append("content")
+    forget = pb.ForgetMemoryRequest(namespace="hr", id=written.id, request_id="shared-id")
+    rewrite = pb.WriteMemoryRequest(namespace="hr", content="New", session_id="s", request_id="shared-id")
+    for call in (
+        plane.stub.UpdateMemory(update, metadata=as_user()),
+        plane.stub.ForgetMemory(forget, metadata=as_user()),
+        plane.stub.WriteMemory(rewrite, metadata=as_user()),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await call
+        assert details(failed.value)[0] == "REQUEST_ID_REUSED"
+
+
+async def test_an_end_before_its_beginning_is_refused(plane: Plane) -> None:
+    request = pb.WriteMemoryRequest(namespace="dept.sales", content="fine")
+    request.valid_from.FromMicroseconds(NOW_US)
+    request.valid_to.FromMicroseconds(NOW_US - 1)
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await plane.stub.WriteMemory(request, metadata=as_user())
+    assert details(failed.value)[1] == ["valid_to"]
+
+
+async def test_an_update_keeps_to_the_rules_of_a_write(plane: Plane) -> None:
+    written = (await write(plane, "The plan is short")).memory
+    long = " ".join(f"Sentence number {number} tells of room {number}." for number in range(1_000))
+    changed = memory_pb2.Memory(namespace="dept.sales", id=written.id, content=long)
+    request = pb.UpdateMemoryRequest(memory=changed)
+    request.update_mask.paths.append("content")
+    updated = (await plane.stub.UpdateMemory(request, metadata=as_user())).memory
+    assert updated.provenance.condensed
+    assert updated.provenance.original_content == long
+    assert len(updated.content) < len(long)
+    ahead = memory_pb2.Memory(namespace="dept.sales", id=written.id)
+    ahead.event_time.FromMicroseconds(NOW_US + 25 * 3600 * 1_000_000)
+    request = pb.UpdateMemoryRequest(memory=ahead)
+    request.update_mask.paths.append("event_time")
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await plane.stub.UpdateMemory(request, metadata=as_user())
+    assert details(failed.value)[1] == ["memory.event_time"]

@@ -12,11 +12,13 @@ from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.codec import fields_of
 from dataplane.errors import BackendUnavailable
-from dataplane.model import Vector
+from dataplane.model import Scope, Vector
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
 from tests.deadline import eventually_async
 from tests.integration.harness import Plane, as_user, contents, running_plane, search, write
+
+SCOPE = Scope(("dept.sales",))
 
 
 class Switch:
@@ -169,3 +171,59 @@ async def test_without_the_record_store_nothing_is_pretended() -> None:
             assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
         records.switch.off = False
         assert contents(await search(plane, "ladder")) == ["The ladder is behind the shed"]
+
+
+async def test_a_defect_in_an_index_is_told_and_does_not_end_the_projection() -> None:
+    vectors = FaultyVectorIndex(384)
+    async with running_plane(vectors=vectors) as plane:
+        broken: Any = vectors
+        upsert = broken.upsert
+
+        async def fail(*_arguments: Any) -> None:
+            raise ValueError("a defect")
+
+        broken.upsert = fail
+        written = await write(plane, "The ladder is behind the shed")
+        projector = next(item for item in plane.projectors if item.name == "vector_index")
+        assert "a defect" in projector.last_error
+        broken.upsert = upsert
+
+        async def indexed() -> dict[str, int]:
+            return await vectors.versions(1e12)
+
+        await eventually_async(indexed, lambda versions: written.memory.id in versions, 10)
+        assert projector.last_error == ""
+
+
+async def test_an_index_that_is_still_compared_at_start_is_named() -> None:
+    vectors = FaultyVectorIndex(384)
+    vectors.switch.off = True
+    records = InMemoryRecordStore(fields_of)
+    async with running_plane(records=records) as plane:
+        await write(plane, "The ladder is behind the shed")
+    async with running_plane(records=records, vectors=vectors, level_wait_s=0.05) as plane:
+        found = await search(plane, "ladder")
+        assert contents(found) == ["The ladder is behind the shed"]
+        assert "vector_index" in degraded(found)
+        vectors.switch.off = False
+
+        async def whole() -> set[str]:
+            return degraded(await search(plane, "ladder"))
+
+        await eventually_async(whole, lambda notes: notes == set(), 10)
+
+
+async def test_new_tags_keep_the_embedding_that_the_writer_gave() -> None:
+    embedder = FaultyEmbedder()
+    async with running_plane(embedder=embedder) as plane:
+        given = [1.0] + [0.0] * 383
+        written = (await write(plane, "The ladder is behind the shed", embedding=given)).memory
+        embedder.off = True
+        changed = memory_pb2.Memory(namespace="dept.sales", id=written.id, tags=["tools"])
+        request = pb.UpdateMemoryRequest(memory=changed)
+        request.update_mask.paths.append("tags")
+        updated = await plane.stub.UpdateMemory(request, metadata=as_user())
+        assert not updated.degraded
+        rows = await plane.stores.records.fetch(SCOPE, [written.id], embedder.model, 0, 1e12)
+        assert rows[0].embedding is not None
+        assert rows[0].embedding.tolist() == given

@@ -47,7 +47,7 @@ from dataplane.adapters.edge.filters import (
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when what is stored in a point changes: shards of another format are made anew."""
 SLICE = 16
 """Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""

@@ -13,6 +13,8 @@ from memplane.errors import InvalidField
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
 
+NOW_US = 1_760_000_000_000_000
+
 Change = Callable[[memory_pb2.Memory], Any]
 
 
@@ -54,7 +56,7 @@ def test_a_field_of_the_mask_is_replaced_and_no_other(path: str) -> None:
     before = memory_pb2.Memory(id="mem_1", namespace="a", subject_id="u", content="Drinks coffee", tags=["old"])
     after = memory_pb2.Memory()
     after.CopyFrom(before)
-    read_revision(request(path, **NEW)).apply(after)
+    read_revision(request(path, **NEW), NOW_US).apply(after)
     assert getattr(after, path) == NEW[path]
     changed = {
         field.name for field in after.DESCRIPTOR.fields if getattr(after, field.name) != getattr(before, field.name)
@@ -81,19 +83,19 @@ BAD: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("path", "value"), BAD, ids=[path for path, _ in BAD])
 def test_a_wrong_value_is_named_by_its_path(path: str, value: Any) -> None:
     with pytest.raises(InvalidField) as refused:
-        read_revision(request(path, **{path: value}))
+        read_revision(request(path, **{path: value}), NOW_US)
     assert all(item.field.startswith(f"memory.{path}") for item in refused.value.violations)
 
 
 @pytest.mark.parametrize("paths", [(), ("namespace",), ("id",), ("subject_id",), ("state",), ("source.type",)])
 def test_what_may_not_be_changed_is_refused(paths: tuple[str, ...]) -> None:
     with pytest.raises(InvalidField, match="update_mask"):
-        read_revision(request(*paths))
+        read_revision(request(*paths), NOW_US)
 
 
 def test_a_cleared_time_is_absent() -> None:
     memory = memory_pb2.Memory(event_time=Timestamp(seconds=1))
-    read_revision(request("event_time")).apply(memory)
+    read_revision(request("event_time"), NOW_US).apply(memory)
     assert not memory.HasField("event_time")
 
 
