@@ -449,7 +449,7 @@ class Provenance(_message.Message):
     """True while nobody had an opinion of it: kept short-term, scored again when the model is back."""
     @_builtins.property
     def derived_from_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Memories it was made from or replaced. Nothing fills it yet."""
+        """Memories that it superseded."""
 
     def __init__(
         self,
