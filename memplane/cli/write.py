@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from memplane.cli.session import (
     INSTANT,
     KINDS,
     LAYERS,
+    POOLS,
     SOURCES,
     Command,
     Session,
@@ -76,6 +78,10 @@ Examples:
 @click.option("--subject", "subject_id", help="Whom or what it is about.")
 @click.option("--agent", "agent_id", help="The agent that writes.")
 @click.option("--layer", "layer_hint", type=LAYERS, help="Where you would keep it; the policy decides.")
+@click.option("--pool", type=POOLS, help="SHARED: also for readers below the namespace; needs share.propose.")
+@click.option(
+    "--ttl", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Not found after this long."
+)
 @click.option("--request-id", help="Makes retries safe.")
 @click.option("--dry-run", "validate_only", is_flag=True, help="Decide and answer, store nothing.")
 @connection_options
@@ -86,6 +92,8 @@ def write(session: Session, /, namespace: str, content: str, **options: Any) -> 
     CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused.
     """
     text = sys.stdin.read() if content == "-" else content
+    if options["ttl"] is not None:
+        options["ttl"] = timedelta(seconds=options["ttl"])
 
     async def call() -> pb.WriteMemoryResponse:
         async with session.memory() as client:
