@@ -8,7 +8,7 @@ HOUR_US = DAY_US // 24
 
 
 def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
-    """Why a hit ranks where it does, e.g. "similarity 0.87, said 3 days ago, recalled 3 times in 30 days, source USER".
+    """Why a hit ranks where it does, e.g. "relevance 0.87, said 3 days ago, recalled 3 times in 30 days, source USER".
 
     What has no weight and nothing to say is left out. `window_days` is the window in which recalls were counted.
     """
@@ -25,7 +25,7 @@ def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
 
 
 def _relevance(signals: Signals, weights: Weights) -> list[str]:
-    named = (("similarity", signals.vector, weights.vector), ("text match", signals.text, weights.text))
+    named = (("relevance", signals.vector, weights.vector), ("text match", signals.text, weights.text))
     return [f"{name} {value:.2f}" for name, value, weight in named if value > 0 or weight > 0]
 
 

@@ -12,7 +12,7 @@ def ranked(age_us: int | None, uses: int = 0, *, text: float = 0.0, task_alignme
 
 def test_a_hit_is_told_in_words() -> None:
     told = explain(ranked(3 * DAY_US + 5, 3), Weights())
-    assert told == "similarity 0.87, said 3 days ago, recalled 3 times in 30 days, source USER"
+    assert told == "relevance 0.87, said 3 days ago, recalled 3 times in 30 days, source USER"
 
 
 def test_one_is_singular_and_none_is_said() -> None:
