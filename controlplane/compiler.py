@@ -39,6 +39,7 @@ class ProcessCompiler:
         self._bootstrap_admin = bootstrap_admin
         self._deadline_s = deadline_s
         self._pool: ProcessPoolExecutor | None = None
+        self._changing = asyncio.Lock()
         self._waiting = 0
         self._closed = False
 
@@ -53,27 +54,35 @@ class ProcessCompiler:
             self._waiting -= 1
 
     async def _compile(self, documents: Sequence[Document]) -> Compiled:
-        if self._closed:
-            raise Unavailable("policy compiler")
-        if self._pool is None:
-            self._pool = _new_pool()
-        pool, loop = self._pool, asyncio.get_running_loop()
+        pool, loop = await self._a_pool(), asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._deadline_s):
                 return await loop.run_in_executor(pool, _compile, list(documents), self._bootstrap_admin)
         except (BrokenProcessPool, TimeoutError) as error:
-            log.exception("the compiling process died, or took longer than %.0f s", self._deadline_s)
-            if self._pool is pool:
-                self._pool = None
-                await asyncio.to_thread(_end_workers, pool)
+            if not self._closed:
+                log.warning("the compiling process died, or took longer than %.0f s", self._deadline_s)
+            await self._end(pool)
             raise Unavailable("policy compiler") from error
 
     async def close(self) -> None:
         """Ends the worker, also in the middle of a set; calls that run or come later raise Unavailable."""
         self._closed = True
-        if self._pool is not None:
-            await asyncio.to_thread(_end_workers, self._pool)
-            self._pool = None
+        await self._end(self._pool)
+
+    async def _a_pool(self) -> ProcessPoolExecutor:
+        async with self._changing:
+            if self._closed:
+                raise Unavailable("policy compiler")
+            if self._pool is None:
+                self._pool = _new_pool()
+            return self._pool
+
+    async def _end(self, pool: ProcessPoolExecutor | None) -> None:
+        """Ends a pool once, whoever asks; nobody starts another in between, whose worker would be ended with it."""
+        async with self._changing:
+            if pool is not None and self._pool is pool:
+                await asyncio.to_thread(_end_workers, pool)
+                self._pool = None
 
 
 def _new_pool() -> ProcessPoolExecutor:

@@ -1,6 +1,7 @@
 import asyncio
 import multiprocessing
 from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -52,6 +53,23 @@ async def test_closing_ends_what_runs_and_lets_nothing_start(compiler: ProcessCo
     with pytest.raises(Unavailable):
         await compiler.compile(policy(7))
     assert multiprocessing.active_children() == []
+
+
+async def test_a_pool_is_ended_once_whoever_asks(compiler: ProcessCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[ProcessPoolExecutor] = []
+
+    def end_workers(pool: ProcessPoolExecutor) -> None:
+        ended.append(pool)
+        end(pool)
+
+    end = compiler_module._end_workers
+    monkeypatch.setattr(compiler_module, "_end_workers", end_workers)
+    large = [Document("a.yaml", b"write_policy:\n" + b"".join(b"  key%d: 1\n" % number for number in range(60_000)))]
+    running = asyncio.create_task(compiler.compile(large))
+    await asyncio.sleep(0)
+    results = await asyncio.gather(compiler.close(), compiler.close(), running, return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), type(None), Unavailable]
+    assert len(ended) == 1
 
 
 async def test_too_many_sets_at_once_are_refused(compiler: ProcessCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
