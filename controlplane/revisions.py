@@ -113,6 +113,7 @@ class RevisionStore:
     def __init__(self, database: sqlite3.Connection, worker: ThreadPoolExecutor):
         self._database = database
         self._worker = worker
+        self._last_failure = ""
 
     @classmethod
     async def open(cls, path: Path) -> "RevisionStore":
@@ -166,10 +167,19 @@ class RevisionStore:
 
     async def _call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
+            result = await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
         except sqlite3.Error as error:
-            log.exception("the revision store failed")
+            self._note_failure(error)
             raise Unavailable("revision store") from error
+        self._last_failure = ""
+        return result
+
+    def _note_failure(self, error: sqlite3.Error) -> None:
+        """One line for as long as the same goes wrong: the folder's watch tries again every second."""
+        reason = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
+        if reason != self._last_failure:
+            log.error("the revision store failed, nothing was changed: %s", reason)
+        self._last_failure = reason
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -215,7 +225,8 @@ def _write(database: sqlite3.Connection, change: Change) -> None:
             database.execute("INSERT OR REPLACE INTO folder VALUES (1, ?, ?)", folder)
         database.execute("COMMIT")
     except Exception:
-        database.execute("ROLLBACK")
+        if database.in_transaction:  # SQLite has rolled back itself when the disk is full
+            database.execute("ROLLBACK")
         raise
 
 

@@ -101,3 +101,19 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_an_etag_changes_with_every_acceptance_of_the_same_content() -> None:
     first, again = Revision(1, "sha256:a", 0, "", "", "rpc"), Revision(2, "sha256:a", 0, "", "", "rpc")
     assert first.etag != again.etag
+
+
+async def test_a_full_disk_is_one_line_of_the_log_and_writes_work_again_with_room(
+    store: RevisionStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = Revision(1, "sha256:1", 1, "ann", "", "rpc", (Document("a.yaml", b"#" * 500_000),))
+    await store._call(lambda database: database.execute("PRAGMA max_page_count = 1"))
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await store.write(Change(large))
+    (record,) = caplog.records
+    assert "SQLITE_FULL: database or disk is full" in record.getMessage()
+    assert record.exc_info is None
+    await store._call(lambda database: database.execute("PRAGMA max_page_count = 100000"))
+    await store.write(Change(large))
+    assert await store.get(1) == large
