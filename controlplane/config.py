@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memplane.settings import Secret, Setting, read_settings
+from memplane.settings import ANNOUNCEMENTS, Secret, Setting, read_settings
 
 PREFIX = "MEMPLANE_CONTROL_"
 MAX_HEARTBEAT_S = 5.0
@@ -18,7 +18,7 @@ class ControlPlaneConfig:
 
     `listen` is `host:port`, port 0 for any free one. `policy_folder` None: policy comes by RPC only. The two hashes are
     SHA-256 in hex; None: nobody is the bootstrap administrator, no data plane is let in. `ready_file` gets
-    `{"address", "pid"}` as JSON once calls are answered.
+    `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text` or `json`) is said on stdout then.
     """
 
     listen: str
@@ -29,6 +29,7 @@ class ControlPlaneConfig:
     signing_key_file: Path
     heartbeat_s: float
     ready_file: Path | None
+    announce: str
 
 
 _SETTINGS = (
@@ -42,6 +43,7 @@ _SETTINGS = (
     ),
     Setting("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 5"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
+    Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
 )
 
 
@@ -60,4 +62,5 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         signing_key_file=given.path("signing-key-file") or data_dir / "signing_key.pem",
         heartbeat_s=given.number("heartbeat-s", 0.1, MAX_HEARTBEAT_S),
         ready_file=given.path("ready-file"),
+        announce=given.choice("announce", ANNOUNCEMENTS),
     )

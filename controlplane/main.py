@@ -23,7 +23,7 @@ from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, until_told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, until_told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
 from memplane.settings import BadConfig
@@ -67,6 +67,7 @@ async def serve(config: ControlPlaneConfig) -> None:
         address = f"{config.listen.rpartition(':')[0]}:{plane.port}"
         log.info("serving on %s", address)
         announce(config.ready_file, address)
+        say_ready(config.announce, "control", address)
         await until_told_to_stop()
         await _stop(plane, background)
 
@@ -87,9 +88,10 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     discovery = PolicyDiscoveryServicer(
         snapshots, fleet, clock, StreamOptions(config.node_key_sha256, config.heartbeat_s)
     )
-    add_PolicyAdminServiceServicer_to_server(PolicyAdminServicer(reloader, store, snapshots, fleet), server)
-    add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     watch = FolderWatch(config.policy_folder, reloader, WatchOptions()) if config.policy_folder else None
+    admin = PolicyAdminServicer(reloader, store, snapshots, fleet, lambda: watch.problem if watch else "")
+    add_PolicyAdminServiceServicer_to_server(admin, server)
+    add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     return ControlPlane(
         snapshots, reloader, discovery, watch, server, add_health_and_reflection(server, (ADMIN, DISCOVERY)), port
     )
@@ -105,7 +107,7 @@ async def _tell_health(plane: ControlPlane) -> None:
         await set_health(plane.health, ADMIN, serving=True)
         await set_health(plane.health, DISCOVERY, serving=plane.snapshots.current is not None)
         if plane.watch is not None:
-            await set_health(plane.health, FOLDER, serving=plane.watch.alive and not plane.watch.last_error)
+            await set_health(plane.health, FOLDER, serving=not plane.watch.problem)
         await asyncio.sleep(_HEALTH_POLL_S)
 
 
@@ -130,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (AddressInUse, FolderInUse, BadSigningKey, UnknownSchema, MemPlaneError, sqlite3.Error, OSError) as error:
         sys.stderr.write(f"memplane control: {error}\n")
+        return 1
+    except KeyboardInterrupt:  # Ctrl-C before there was something to stop in order
         return 1
     return 0
 

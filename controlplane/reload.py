@@ -9,7 +9,7 @@ Rules:
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -107,15 +107,18 @@ class Reloader:
             return _unreadable(error)
         return await self._parts.compiler.compile(found)
 
-    async def reload(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
+    async def reload(
+        self, command: Command, authorise: Callable[[], object] | None = None
+    ) -> admin_pb2.ReloadPolicySetResponse:
         """Carries a command out; `propagation` is left to the caller.
 
-        A caller that goes away does not stop it half way.
+        A caller that goes away does not stop it half way. `authorise` is called when the command's turn comes, for the
+        reload before it may have taken the caller's permission away; what it raises ends the command.
 
         Raises:
             StaleEtag, RequestIdReused, PolicyShrinks: Nothing was changed.
         """
-        task = asyncio.create_task(self._one_at_a_time(command))
+        task = asyncio.create_task(self._one_at_a_time(command, authorise))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
@@ -138,8 +141,12 @@ class Reloader:
         """Waits for what is running."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _one_at_a_time(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
+    async def _one_at_a_time(
+        self, command: Command, authorise: Callable[[], object] | None
+    ) -> admin_pb2.ReloadPolicySetResponse:
         async with self._lock:
+            if authorise is not None:
+                authorise()
             earlier = await self._earlier_answer(command)
             if earlier is not None:
                 return earlier

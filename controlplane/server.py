@@ -1,6 +1,7 @@
 """PolicyAdminService: takes requests apart, asks who may, and hands on."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -38,13 +39,24 @@ _M = TypeVar("_M", bound=message.Message)
 
 
 class PolicyAdminServicer(PolicyAdminServiceServicer):
-    """Serves administrators, who show an API key. Every method asks for its permission first."""
+    """Serves administrators, who show an API key. Every method asks for its permission first.
 
-    def __init__(self, reloader: Reloader, store: RevisionStore, snapshots: Snapshots, fleet: Fleet):
+    `folder_error` tells why the policy folder's content is not taken; empty: it is, or there is none.
+    """
+
+    def __init__(
+        self,
+        reloader: Reloader,
+        store: RevisionStore,
+        snapshots: Snapshots,
+        fleet: Fleet,
+        folder_error: Callable[[], str],
+    ):
         self._reloader = reloader
         self._store = store
         self._snapshots = snapshots
         self._fleet = fleet
+        self._folder_error = folder_error
 
     async def ReloadPolicySet(  # noqa: N802 - named by the contract
         self, request: admin_pb2.ReloadPolicySetRequest, context: _Context
@@ -54,7 +66,7 @@ class PolicyAdminServicer(PolicyAdminServiceServicer):
         wait_s = _wait_s(request)
         command = _command(request, author)
         expected = self._fleet.connected_ids()
-        response = await self._reloader.reload(command)
+        response = await self._reloader.reload(command, lambda: self._require(context, "policy.reload"))
         target = Target(response.revision.version_info, response.revision.generation)
         if response.accepted and wait_s > 0 and expected:
             response.propagation.CopyFrom(await self._fleet.wait_for_acks(target, expected, wait_s))
@@ -130,7 +142,10 @@ class PolicyAdminServicer(PolicyAdminServiceServicer):
         found = self._fleet.page(after, size + 1)
         target = self._snapshots.target
         response = admin_pb2.ListDataPlaneStatusesResponse(
-            data_planes=found[:size], version_info=target.version, generation=target.generation
+            data_planes=found[:size],
+            version_info=target.version,
+            generation=target.generation,
+            folder_error=self._folder_error(),
         )
         if len(found) > size:
             response.next_page_token = page_token("ListDataPlaneStatuses", found[size - 1].node.node_id)

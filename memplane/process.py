@@ -5,7 +5,9 @@ import fcntl
 import json
 import os
 import signal
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -23,15 +25,28 @@ class SystemClock:
 
 
 def lock_folder(folder: Path, owner: str) -> IO[bytes]:
-    """Holds a folder, made if missing, until closed; the system lets go of it when the process dies."""
+    """Holds a folder, made if missing, until closed; the system lets go of it when the process dies.
+
+    The lock file names the process. Raises FolderInUse.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = (folder / "lock").open("ab")
+    file = (folder / "lock").open("a+b", buffering=0)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        holder = _holder_of(file)
         file.close()
-        raise FolderInUse(f"another {owner} works on {folder}") from error
+        raise FolderInUse(f"another {owner}{holder} works on {folder}") from error
+    with suppress(OSError):  # a full disk: the lock holds without a name, too
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
     return file
+
+
+def _holder_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    pid = file.read(20)
+    return f" (process {pid.decode()})" if pid.isdigit() else ""
 
 
 def announce(ready_file: Path | None, address: str) -> None:
@@ -41,6 +56,15 @@ def announce(ready_file: Path | None, address: str) -> None:
     draft = ready_file.with_name(ready_file.name + ".new")
     draft.write_text(json.dumps({"address": address, "pid": os.getpid()}))
     draft.replace(ready_file)
+
+
+def say_ready(how: str, name: str, address: str) -> None:
+    """Says on stdout where a plane serves: `json` as in the ready file, `text` for people, `none` not at all."""
+    if how == "json":
+        sys.stdout.write(json.dumps({"address": address, "pid": os.getpid()}, indent=2) + "\n")
+    elif how == "text":
+        sys.stdout.write(f"{name} plane serves on {address}\n")
+    sys.stdout.flush()
 
 
 async def until_told_to_stop() -> None:

@@ -10,6 +10,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}")
 
 
+ANNOUNCEMENTS = ("none", "text", "json")
+"""What a plane may say on stdout once it serves; see `memplane.process.say_ready`."""
+
+
 class Secret(str):
     """A text that prints as stars."""
 

@@ -390,12 +390,17 @@ class ListDataPlaneStatusesResponse(_message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     VERSION_INFO_FIELD_NUMBER: _builtins.int
     GENERATION_FIELD_NUMBER: _builtins.int
+    FOLDER_ERROR_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Empty: the last page."""
     version_info: _builtins.str
     """Version in force."""
     generation: _builtins.int
     """Generation in force."""
+    folder_error: _builtins.str
+    """Why the policy folder's content is not taken, so that the version in force stays. Empty: it is, or there is no
+    policy folder.
+    """
     @_builtins.property
     def data_planes(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.DataPlaneStatus]:
         """Connected and lost ones."""
@@ -407,10 +412,11 @@ class ListDataPlaneStatusesResponse(_message.Message):
         next_page_token: _builtins.str = ...,
         version_info: _builtins.str = ...,
         generation: _builtins.int = ...,
+        folder_error: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["data_planes", b"data_planes", "generation", b"generation", "next_page_token", b"next_page_token", "version_info", b"version_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data_planes", b"data_planes", "folder_error", b"folder_error", "generation", b"generation", "next_page_token", b"next_page_token", "version_info", b"version_info"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

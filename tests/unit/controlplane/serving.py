@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the stubs alone know these
     from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceAsyncStub
 
 ADMIN = (("authorization", f"Bearer {ADMIN_KEY}"),)
+FOLDER_ERROR = "retrieve.yaml:2:3: UNKNOWN_KEY"
 NODE = (("authorization", f"Bearer {NODE_KEY}"),)
 
 
@@ -52,7 +53,7 @@ async def serving(data: Path, heartbeat_s: float = 60.0, folder: Path | None = N
     options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s)
     discovery = PolicyDiscoveryServicer(parts.snapshots, parts.fleet, parts.clock, options)
     server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code: None)])
-    admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet)
+    admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet, lambda: FOLDER_ERROR)
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     port = server.add_insecure_port("127.0.0.1:0")

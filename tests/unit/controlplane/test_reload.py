@@ -10,7 +10,7 @@ from controlplane.documents import Document
 from controlplane.reload import Command, Parts, Reloader
 from controlplane.revisions import RevisionStore
 from controlplane.snapshots import SnapshotBuilder
-from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag, Unavailable
+from memplane.errors import InvalidField, PermissionDenied, PolicyShrinks, RequestIdReused, StaleEtag, Unavailable
 from tests.unit.controlplane.parts import BROKEN, InlineCompiler, make_parts, policy, started
 
 
@@ -233,4 +233,15 @@ async def test_unchanged_content_is_not_compiled_again(parts: Parts) -> None:
 async def test_checking_documents_changes_nothing(parts: Parts) -> None:
     reloader: Reloader = await started(parts)
     assert (await reloader.compile(policy(7))).policy is not None
+    assert parts.snapshots.current is None
+
+
+async def test_who_may_not_any_more_when_the_turn_comes_changes_nothing(parts: Parts) -> None:
+    reloader = await started(parts)
+
+    def refuse() -> None:
+        raise PermissionDenied("policy.reload")
+
+    with pytest.raises(PermissionDenied):
+        await reloader.reload(Command(policy(7), "ann"), refuse)
     assert parts.snapshots.current is None

@@ -14,8 +14,9 @@ from controlplane.reload import Command
 from memplane.policy.access import hash_api_key
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
+from tests.deadline import eventually
 from tests.unit.controlplane.parts import BROKEN, policy
-from tests.unit.controlplane.serving import ADMIN, Serving, serving
+from tests.unit.controlplane.serving import ADMIN, FOLDER_ERROR, Serving, serving
 
 METHODS = admin_pb2.DESCRIPTOR.services_by_name["PolicyAdminService"].methods
 SALES_READER = (("authorization", "Bearer sales-key"),)
@@ -268,3 +269,19 @@ async def test_the_effective_policy_tells_file_and_line(plane: Serving) -> None:
 async def test_before_there_is_a_policy_the_effective_one_is_unavailable(plane: Serving) -> None:
     error = await failure(plane, "GetEffectivePolicy", admin_pb2.GetEffectivePolicyRequest(namespace="a"))
     assert error.code() == grpc.StatusCode.UNAVAILABLE
+
+
+async def test_the_fleet_tells_why_the_folder_is_not_taken(plane: Serving) -> None:
+    assert (await call(plane, "ListDataPlaneStatuses")).folder_error == FOLDER_ERROR
+
+
+async def test_a_reload_whose_caller_is_let_in_no_more_when_its_turn_comes_is_refused(plane: Serving) -> None:
+    await plane.put_in_force(7)
+    rbac = RBAC.replace(b"dept.sales", b'"*"').replace(b"policy.read", b"policy.reload")
+    await plane.reloader.reload(Command([Document("rbac.yaml", rbac)], "test"))
+    async with plane.reloader._lock:
+        queued = asyncio.create_task(failure(plane, "ReloadPolicySet", reload_request(policy(9)), SALES_READER))
+        await eventually(lambda: len(plane.reloader._running), bool)
+        plane.parts.snapshots.current = None
+    assert (await queued).code() is grpc.StatusCode.UNAUTHENTICATED
+    assert await plane.parts.store.get(3) is None

@@ -13,6 +13,7 @@ from controlplane import watch as watch_module
 from controlplane.documents import Document
 from controlplane.revisions import FolderContent
 from controlplane.watch import FolderWatch, WatchOptions
+from memplane.errors import Unavailable
 from memplane.policy.codec import version_of
 from tests.deadline import eventually
 
@@ -179,3 +180,25 @@ async def test_backups_and_drafts_of_editors_are_no_documents(folder: Path) -> N
         (folder / name).write_text("draft")
     await FolderWatch(folder, sink, QUICK).look()
     assert sink.taken == ["1"]
+
+
+async def test_a_folder_that_nobody_watches_is_a_problem(folder: Path) -> None:
+    (folder / "a.yaml").write_text("good")
+    async with watching(folder, RecordingSink()) as watch:
+        await eventually(lambda: watch.alive, bool)
+        assert watch.problem == watch.last_error
+    assert "is not watched" in watch.problem
+
+
+async def test_an_error_that_is_no_defect_is_told_without_a_trace(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FullDisk(RecordingSink):
+        async def take_folder(self, documents: Sequence[Document]) -> None:
+            raise Unavailable("revision store")
+
+    (folder / "a.yaml").write_text("good")
+    async with watching(folder, FullDisk()) as watch:
+        await eventually(lambda: watch.last_error, bool)
+    assert watch.last_error == "revision store is unavailable"
+    assert [record.exc_info for record in caplog.records] == [None]
