@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from dataplane.changes import MemoryVersion
+from dataplane.logic.statement import Statement, statement_key
 from dataplane.model import Draft, FieldValue, Kind, Layer, Memory, Pool, SourceType, State
 from memplane.v1 import memory_pb2, memory_service_pb2
 
@@ -140,6 +141,7 @@ def _memory_of(
         source_type=draft.source.type,
         confidence=admission.confidence,
         content_hash=admission.content_hash,
+        statement_key=statement_key(statement_of(message)),
         version=1,
         create_time_us=admission.now_us,
         update_time_us=admission.now_us,
@@ -161,6 +163,19 @@ def parse_body(memory: Memory) -> memory_pb2.Memory:
     return memory_pb2.Memory.FromString(memory.body)
 
 
+def statement_of(message: memory_pb2.Memory) -> Statement:
+    """What the memory of this message is told apart by."""
+    return Statement(
+        content_hash=message.content_hash,
+        speaker=message.speaker,
+        fact_key=message.fact_key,
+        kind=Kind(message.kind),
+        event_time_us=_optional_us(message, "event_time"),
+        layer=Layer(message.layer),
+        session_id=message.session_id,
+    )
+
+
 def next_version(memory: Memory, message: memory_pb2.Memory, now_us: int) -> Memory:
     """The memory's next version, with the fields of `message`; its identity stays."""
     version = memory.version + 1
@@ -171,11 +186,14 @@ def next_version(memory: Memory, message: memory_pb2.Memory, now_us: int) -> Mem
         memory,
         session_id=message.session_id,
         kind=Kind(message.kind),
+        layer=Layer(message.layer),
+        pool=Pool(message.pool),
         category=message.category,
         fact_key=message.fact_key,
         source_type=SourceType(message.source.type),
         confidence=message.confidence,
         content_hash=message.content_hash,
+        statement_key=statement_key(statement_of(message)),
         version=version,
         update_time_us=now_us,
         event_time_us=_optional_us(message, "event_time"),
@@ -215,6 +233,18 @@ def tail_of(memory: Memory, state: State, strength: float) -> bytes:
 def answer(memory: Memory, state: State, strength: float) -> memory_pb2.Memory:
     """The memory as a client sees it."""
     return memory_pb2.Memory.FromString(memory.body + tail_of(memory, state, strength))
+
+
+def receipt(memory: Memory, state: State) -> memory_pb2.Memory:
+    """What a caller who may not read learns of a memory: which one it is, and where it stands."""
+    return memory_pb2.Memory(
+        id=memory.memory_id,
+        namespace=memory.namespace,
+        layer=memory_pb2.Layer.ValueType(memory.layer),
+        state=memory_pb2.State.ValueType(state),
+        version=memory.version,
+        etag=etag_of(memory.version),
+    )
 
 
 def version_answer(version: MemoryVersion) -> memory_service_pb2.MemoryVersion:

@@ -13,7 +13,7 @@ class BackendUnavailable(Exception):
 
 @dataclass
 class DuplicateContent(Exception):
-    """An ACTIVE memory with this (namespace, subject, kind, content hash) is already there."""
+    """An ACTIVE memory with this (namespace, subject, kind, statement key) is already there."""
 
     memory_id: str
 

@@ -20,6 +20,12 @@ FieldValue = Scalar | tuple[str, ...] | None
 
 DAY_US = 86_400_000_000
 
+MAX_TAGS = 64
+"""Most tags of a memory."""
+
+MAX_STRUCT_BYTES = 16 * 1024
+"""Largest `metadata` and `structured` of a memory, serialised."""
+
 
 class Layer(IntEnum):
     """How long a memory is meant to stay."""
@@ -204,6 +210,7 @@ class Memory:
     `body` is a serialised `memplane.v1.Memory` of this version. The fields that change without a new version (state,
     strength, access_count, last_access_time, valid_to, superseded_by_id) are appended to it when answering; protobuf
     takes the later value. `strength` is the strength at `strength_time_us`; read it through `logic.strength`.
+    `statement_key` is equal for what counts as the same statement (`logic.statement`); ACTIVE ones are unique by it.
     """
 
     memory_id: str
@@ -219,6 +226,7 @@ class Memory:
     source_type: SourceType
     confidence: float
     content_hash: str
+    statement_key: str
     version: int
     create_time_us: int
     update_time_us: int

@@ -54,7 +54,7 @@ class ListQuery:
 class RecordStore(Protocol):
     """The one source of truth: memories, versions, embeddings, outbox, decisions, requests, logs.
 
-    Uniqueness is the store's own: one ACTIVE memory per (namespace, subject_id, kind, content_hash), and one per
+    Uniqueness is the store's own: one ACTIVE memory per (namespace, subject_id, kind, statement_key), and one per
     (namespace, subject_id, fact_key) where fact_key is not empty.
     """
 
@@ -87,10 +87,10 @@ class RecordStore(Protocol):
         """A page of rows in the order of ListQuery."""
         ...
 
-    async def find_duplicate(
+    async def find_same_content(
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
-    ) -> Memory | None:
-        """The ACTIVE memory with exactly this content, if any."""
+    ) -> list[Memory]:
+        """The ACTIVE memories with exactly this content, oldest first, at most 100."""
         ...
 
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
@@ -125,7 +125,8 @@ class RecordStore(Protocol):
         """Removes a memory with its versions, embeddings, decisions and log texts; leaves a tombstone without content.
 
         Returns the outbox position of its removal from the indexes. Raises StaleVersion (`current` 0: not there), or
-        DuplicateRequest. Stored answers to other requests about this memory are removed too.
+        DuplicateRequest. Stored answers to other requests about this memory are emptied (`response` b""): the request
+        is still known, what it was answered is not.
         """
         ...
 
@@ -203,6 +204,13 @@ class Index(Protocol):
 
     async def flush(self, deadline_s: float) -> None:
         """Makes everything upserted or deleted so far durable."""
+        ...
+
+    async def purge(self, deadline_s: float) -> None:
+        """Removes from disk what deleted and replaced entries left behind. Searches go on meanwhile; writes may wait.
+
+        Slow: it may copy the whole index. When it fails nothing is lost, and it can be called again.
+        """
         ...
 
     async def clear(self, deadline_s: float) -> None:

@@ -113,8 +113,8 @@ class DuplicateContentExists(MemPlaneError):
 
     reason = reasons.ERROR_REASON_DUPLICATE_CONTENT
 
-    def __init__(self, memory_id: str):
-        super().__init__(f"memory {memory_id!r} already says this", id=memory_id)
+    def __init__(self, memory_id: str, what: str = "already says this"):
+        super().__init__(f"memory {memory_id!r} {what}", id=memory_id)
 
 
 class WrongState(MemPlaneError):

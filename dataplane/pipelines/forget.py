@@ -75,8 +75,7 @@ class ForgetPipeline:
         store, now_us = self._parts.store, self._parts.clock.now_us()
         known = await forgetting.request.first_answer(store, caller, now_us, deadline_s)
         if known is not None:
-            response = memory_service_pb2.ForgetMemoryResponse.FromString(known)
-            return response, await store.last_position(deadline_s)
+            return _replayed(known, forgetting, caller), await store.last_position(deadline_s)
         memory = await self._find(forgetting, deadline_s)
         if forgetting.etag and forgetting.etag != etag_of(memory.version):
             raise StaleEtag(forgetting.etag, etag_of(memory.version))
@@ -88,7 +87,7 @@ class ForgetPipeline:
             return None
         except DuplicateRequest:
             first = await forgetting.request.answer_of_first(store, caller, now_us, deadline_s)
-            return memory_service_pb2.ForgetMemoryResponse.FromString(first), await store.last_position(deadline_s)
+            return _replayed(first, forgetting, caller), await store.last_position(deadline_s)
 
     async def _remove(
         self,
@@ -121,11 +120,18 @@ class ForgetPipeline:
         """The memory; one softly forgotten before can still be forgotten HARD."""
         namespace = forgetting.request.namespace
         if not forgetting.hard:
-            return await find(self._parts.store, namespace, forgetting.memory_id, deadline_s)
+            return await find(
+                self._parts.store, namespace, forgetting.memory_id, self._parts.clock.now_us(), deadline_s
+            )
         memory = await self._parts.store.get(Scope((namespace,)), forgetting.memory_id, deadline_s)
         if memory is None:
             raise MemoryNotFound(forgetting.memory_id, namespace)
         return memory
+
+
+def _replayed(known: bytes, forgetting: Forgetting, caller: Caller) -> memory_service_pb2.ForgetMemoryResponse:
+    """The first answer; an emptied one (the memory was erased since) said no more than this."""
+    return memory_service_pb2.ForgetMemoryResponse.FromString(known) if known else _response(forgetting, caller)
 
 
 def _response(forgetting: Forgetting, caller: Caller) -> memory_service_pb2.ForgetMemoryResponse:

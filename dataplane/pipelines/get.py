@@ -2,6 +2,7 @@
 
 from dataplane.changes import MemoryVersion
 from dataplane.errors import BackendUnavailable
+from dataplane.logic.expiry import has_expired
 from dataplane.logic.strength import is_cold, strength_at
 from dataplane.model import Memory, Scope, State
 from dataplane.pipelines.caller import Caller
@@ -17,13 +18,13 @@ def state_now(memory: Memory, caller: Caller, now_us: int) -> tuple[State, float
     return (State.COLD if cold else memory.state), strength
 
 
-async def find(store: RecordStore, namespace: str, memory_id: str, deadline_s: float) -> Memory:
-    """The memory, unless it is forgotten; MemoryNotFound says the same of one that never was."""
+async def find(store: RecordStore, namespace: str, memory_id: str, now_us: int, deadline_s: float) -> Memory:
+    """The memory, unless it is forgotten or expired; MemoryNotFound says the same of one that never was."""
     try:
         memory = await store.get(Scope((namespace,)), memory_id, deadline_s)
     except BackendUnavailable as error:
         raise Unavailable(error.backend) from error
-    if memory is None or memory.state is State.SOFT_DELETED:
+    if memory is None or memory.state is State.SOFT_DELETED or has_expired(memory, now_us):
         raise MemoryNotFound(memory_id, namespace)
     return memory
 
@@ -40,9 +41,10 @@ class GetPipeline:
     ) -> tuple[Memory, State, float]:
         """The memory with its state and strength now; an old `version` (0: current) as it was recorded."""
         caller.require("memory.read", namespace)
-        current = await find(self._store, namespace, memory_id, deadline_s)
+        now_us = self._clock.now_us()
+        current = await find(self._store, namespace, memory_id, now_us, deadline_s)
         if version in (0, current.version):
-            return current, *state_now(current, caller, self._clock.now_us())
+            return current, *state_now(current, caller, now_us)
         try:
             old = await self._store.get_version(Scope((namespace,)), memory_id, version, deadline_s)
         except BackendUnavailable as error:
@@ -56,7 +58,7 @@ class GetPipeline:
     ) -> list[MemoryVersion]:
         """A page of the history, newest first; `before_version` 0: from the newest."""
         caller.require("memory.read", namespace)
-        await find(self._store, namespace, memory_id, deadline_s)
+        await find(self._store, namespace, memory_id, self._clock.now_us(), deadline_s)
         try:
             return await self._store.list_versions(
                 Scope((namespace,)), memory_id, before_version, page_size, deadline_s

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from dataplane.errors import BackendUnavailable
+from dataplane.logic.expiry import has_expired
 from dataplane.model import EVERYTHING, Filter, Memory, Scope, State
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.get import state_now
@@ -38,15 +39,20 @@ class ListPipeline:
         self._clock = clock
 
     async def list(self, listing: Listing, caller: Caller, deadline_s: float) -> Page:
-        """A full page, unless it is the last. What was forgotten is listed to who may forget."""
+        """A full page, unless it is the last.
+
+        What was forgotten is listed to who may forget, what is withheld to reviewers; what has expired to nobody.
+        """
         caller.require("memory.read", listing.namespace)
         if State.SOFT_DELETED in listing.states:
             caller.require("memory.forget", listing.namespace)
+        if listing.states & {State.PENDING_REVIEW, State.QUARANTINED}:
+            caller.require("review", listing.namespace)
         rows: list[tuple[Memory, State, float]] = []
         now_us = self._clock.now_us()
         async for memory in self._stored(listing, deadline_s):
             state, strength = state_now(memory, caller, now_us)
-            if state not in listing.states:
+            if state not in listing.states or has_expired(memory, now_us):
                 continue
             if len(rows) == listing.page_size:
                 last = rows[-1][0]

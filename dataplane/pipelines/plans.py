@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 
 from dataplane.changes import Change, Commit, ConflictRecord, DecisionRecord, Supersession
-from dataplane.codec import Admission, expiry_us, new_memory, next_version, parse_body, timestamp
+from dataplane.codec import Admission, expiry_us, new_memory, next_version, parse_body, plain, struct_of, timestamp
 from dataplane.logic.conflict import Claim, Resolution, resolve
 from dataplane.logic.dedup import Neighbour
+from dataplane.logic.statement import Statement
 from dataplane.logic.strength import after_hit
-from dataplane.model import Action, Draft, Memory, Pool, Scope, State, Vector
+from dataplane.model import MAX_STRUCT_BYTES, MAX_TAGS, Action, Draft, Memory, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.verdict import Verdict
 from memplane.policy.effective import NamespacePolicies
@@ -35,6 +36,25 @@ class Admitted:
     def expire_time_us(self) -> int | None:
         """When the draft's memory may be removed; None: never by itself."""
         return expiry_us(self.draft, self.admission)
+
+    @property
+    def begins_us(self) -> int:
+        """From when the statement holds."""
+        return self.draft.valid_from_us if self.draft.valid_from_us is not None else self.time_us
+
+    @property
+    def statement(self) -> Statement:
+        """What the statement is told apart by."""
+        draft = self.draft
+        return Statement(
+            content_hash=self.admission.content_hash,
+            speaker=draft.speaker,
+            fact_key=draft.fact_key,
+            kind=draft.kind,
+            event_time_us=draft.event_time_us,
+            layer=self.admission.layer,
+            session_id=draft.session_id,
+        )
 
     @property
     def time_us(self) -> int:
@@ -78,15 +98,18 @@ def _decision_record(admitted: Admitted, verdict: Verdict) -> DecisionRecord:
 
 def create(admitted: Admitted, state: State) -> Plan:
     """A new memory in the given state."""
-    strength = admitted.policies.decay.initial_strength
-    memory = new_memory(admitted.draft, admitted.admission, state, strength)
+    memory = _new(admitted, state)
     return Plan(_commit(admitted, Change.CREATED, admitted.verdict, memory, 0), admitted.verdict, memory)
 
 
+def _new(admitted: Admitted, state: State = State.ACTIVE) -> Memory:
+    return new_memory(admitted.draft, admitted.admission, state, admitted.policies.decay.initial_strength)
+
+
 def reinforce(admitted: Admitted, existing: Memory, code: str, message: str) -> Plan:
-    """The existing memory, said again: as strong as a new one at least, and kept as long and as high as this one."""
+    """The existing memory, said again: as strong as a new one at least, with what this draft adds to it."""
     verdict = admitted.verdict.become(Action.MERGED, code, f"{message}: {existing.memory_id}")
-    memory = _renewed(_strengthened(existing, admitted), admitted)
+    memory = _renewed(existing, admitted)
     commit = _commit(admitted, Change.MERGED, verdict, memory, existing.version)
     if existing.content_hash != admitted.admission.content_hash:
         commit = replace(commit, embedding=None)
@@ -99,42 +122,60 @@ def _strengthened(existing: Memory, admitted: Admitted) -> Memory:
     return replace(existing, strength=max(strength, decay.initial_strength), strength_time_us=now_us)
 
 
-def _renewed(memory: Memory, admitted: Admitted) -> Memory:
-    """The next version where this draft earned a higher layer, a later end or more readers, else the same memory."""
-    layer, pool = admitted.admission.layer, admitted.draft.pool
-    kept = _kept_as_long(replace(memory, layer=layer, pool=pool, expire_time_us=admitted.expire_time_us), memory)
-    if (kept.layer, kept.pool, kept.expire_time_us) == (memory.layer, memory.pool, memory.expire_time_us):
-        return memory
-    return next_version(kept, parse_body(kept), admitted.admission.now_us)
+def _renewed(existing: Memory, admitted: Admitted) -> Memory:
+    """Strengthened; as a next version where the draft adds something to it."""
+    strengthened, message = _strengthened(existing, admitted), parse_body(existing)
+    _keep_as_long(message, existing, admitted)
+    _add_facts(message, existing, admitted)
+    if message == parse_body(existing):
+        return strengthened
+    return next_version(strengthened, message, admitted.admission.now_us)
 
 
-def _kept_as_long(memory: Memory, other: Memory) -> Memory:
-    """The memory in the higher of two layers, until the later of two ends, for the readers of both."""
-    layer, pool = max(memory.layer, other.layer), max(memory.pool, other.pool)
-    expire_time_us = _later_end(memory.expire_time_us, other.expire_time_us)
-    message = parse_body(memory)
-    message.layer = memory_pb2.Layer.ValueType(layer)
-    message.pool = memory_pb2.Pool.ValueType(pool)
+def _keep_as_long(message: memory_pb2.Memory, existing: Memory, admitted: Admitted) -> None:
+    """In the higher of both layers, until the later of both ends, for the readers of both."""
+    message.layer = memory_pb2.Layer.ValueType(max(existing.layer, admitted.admission.layer))
+    message.pool = memory_pb2.Pool.ValueType(max(existing.pool, admitted.draft.pool))
     message.ClearField("expire_time")
-    if expire_time_us is not None:
-        message.expire_time.CopyFrom(timestamp(expire_time_us))
-    return replace(memory, layer=layer, pool=pool, expire_time_us=expire_time_us, body=message.SerializeToString())
+    if existing.expire_time_us is not None and admitted.expire_time_us is not None:
+        message.expire_time.CopyFrom(timestamp(max(existing.expire_time_us, admitted.expire_time_us)))
 
 
-def _later_end(one_us: int | None, other_us: int | None) -> int | None:
-    return None if one_us is None or other_us is None else max(one_us, other_us)
+def _add_facts(message: memory_pb2.Memory, existing: Memory, admitted: Admitted) -> None:
+    """What the draft tells beyond the content: its fact key, a better source, labels."""
+    draft = admitted.draft
+    message.fact_key = message.fact_key or draft.fact_key
+    if _outranks(admitted, existing):
+        message.source.type = memory_pb2.SourceType.ValueType(draft.source.type)
+        message.source.ref, message.source.operator_id = draft.source.ref, draft.source.operator_id
+        message.confidence = admitted.admission.confidence
+    _add_labels(message, parse_body(existing), draft)
+
+
+def _outranks(admitted: Admitted, existing: Memory) -> bool:
+    resolution = resolve(
+        Claim(admitted.draft.source.type, 0), Claim(existing.source_type, 0), admitted.policies.conflict
+    )
+    return resolution.new_wins and resolution.rule == "SOURCE_PRIORITY"
+
+
+def _add_labels(message: memory_pb2.Memory, old: memory_pb2.Memory, draft: Draft) -> None:
+    """Tags and metadata of both, the draft's first, as far as they may go."""
+    tags = list(dict.fromkeys((*draft.tags, *old.tags)))[:MAX_TAGS]
+    if set(tags) != set(message.tags):
+        del message.tags[:]
+        message.tags.extend(tags)
+    both = struct_of({**plain(old.metadata), **draft.metadata})
+    if both.fields and both.ByteSize() <= MAX_STRUCT_BYTES:
+        message.metadata.CopyFrom(both)
 
 
 def repeat(admitted: Admitted, neighbour: Neighbour) -> Plan:
     """Nearly the same statement: the newer wording becomes the next version, unless a better source said the older."""
     existing = neighbour.memory
     if not _resolve(admitted, existing).new_wins:
-        return reinforce(
-            admitted,
-            existing,
-            "SAME_STATEMENT",
-            f"said before by a better or newer source ({neighbour.similarity:.2f})",
-        )
+        told = f"said before by a better or newer source ({neighbour.similarity:.2f})"
+        return reinforce(admitted, existing, "SAME_STATEMENT", told)
     verdict = admitted.verdict.become(
         Action.UPDATED, "SAME_STATEMENT", f"newer wording of {existing.memory_id} ({neighbour.similarity:.2f})"
     )
@@ -143,28 +184,79 @@ def repeat(admitted: Admitted, neighbour: Neighbour) -> Plan:
 
 
 def _reworded(admitted: Admitted, existing: Memory) -> Memory:
-    """The existing memory with the new statement in place of the old; nothing accumulates but distinct tags."""
-    fresh = parse_body(new_memory(admitted.draft, admitted.admission, State.ACTIVE, existing.strength))
-    old = parse_body(existing)
-    fresh.id = existing.memory_id
-    fresh.create_time.CopyFrom(old.create_time)
-    fresh.fact_key = fresh.fact_key or old.fact_key
-    del fresh.tags[:]
-    fresh.tags.extend(list(dict.fromkeys((*admitted.draft.tags, *old.tags)))[:64])
-    if not admitted.draft.metadata:
-        fresh.metadata.CopyFrom(old.metadata)
-    strengthened = _strengthened(existing, admitted)
-    worded = next_version(strengthened, fresh, admitted.admission.now_us)
-    return _kept_as_long(replace(worded, layer=admitted.admission.layer, pool=Pool(fresh.pool)), existing)
+    """The existing memory with the new statement in place of the old; nothing accumulates but distinct labels."""
+    message, old = parse_body(_new(admitted)), parse_body(existing)
+    message.id = existing.memory_id
+    message.create_time.CopyFrom(old.create_time)
+    message.fact_key = message.fact_key or old.fact_key
+    _keep_as_long(message, existing, admitted)
+    _add_labels(message, old, admitted.draft)
+    return next_version(_strengthened(existing, admitted), message, admitted.admission.now_us)
+
+
+def claim(admitted: Admitted, same: Memory, fact: Memory) -> Plan:
+    """The statement is stored without this fact key, and another memory holds the key: the winner gets it."""
+    resolution = _resolve(admitted, fact)
+    winner_id = same.memory_id if resolution.new_wins else fact.memory_id
+    verdict = admitted.verdict.become(
+        Action.MERGED, "SAME_CONTENT", f"the same content is already stored: {same.memory_id}"
+    ).with_conflict(fact.memory_id, fact.fact_key, winner_id, resolution.rule)
+    if not resolution.new_wins:
+        memory = _strengthened(same, admitted)
+        return Plan(_commit(admitted, Change.MERGED, verdict, memory, same.version), verdict, memory)
+    memory = _renewed(same, admitted)
+    commit = replace(
+        _commit(admitted, Change.MERGED, verdict, memory, same.version),
+        supersedes=(Supersession(fact.memory_id, fact.version, _ends_us(fact, memory)),),
+        conflicts=(ConflictRecord(same.memory_id, fact.memory_id, fact.fact_key, 0.0, resolution.rule),),
+    )
+    return Plan(commit, verdict, memory)
 
 
 def contradict(admitted: Admitted, old: Memory) -> Plan:
     """Another statement under the same fact key: one stays ACTIVE, the other is SUPERSEDED, both stay in history."""
+    if has_ended(old, admitted):
+        return _succeed(admitted, old)
+    if _precedes(admitted, old):
+        return _precede(admitted, old)
     resolution = _resolve(admitted, old)
-    new = new_memory(admitted.draft, admitted.admission, State.ACTIVE, admitted.policies.decay.initial_strength)
+    new = _new(admitted)
     if resolution.new_wins:
         return _supersede(admitted, new, old, resolution)
     return _lose(admitted, new, old, resolution)
+
+
+def has_ended(memory: Memory, admitted: Admitted) -> bool:
+    """Whether what the memory states was over, or the memory expired, before the draft's statement begins."""
+    if memory.expire_time_us is not None and memory.expire_time_us <= admitted.admission.now_us:
+        return True
+    return memory.valid_to_us is not None and memory.valid_to_us <= admitted.begins_us
+
+
+def _precedes(admitted: Admitted, memory: Memory) -> bool:
+    """Whether the draft's statement was over before the memory's began."""
+    ends_us, begins_us = admitted.draft.valid_to_us, memory.valid_from_us
+    return ends_us is not None and begins_us is not None and ends_us <= begins_us
+
+
+def _succeed(admitted: Admitted, old: Memory) -> Plan:
+    verdict = admitted.verdict.become(
+        admitted.verdict.action, "FACT_ENDED", f"memory {old.memory_id} stated the same fact of a time that is over"
+    )
+    new = _derived(_new(admitted), old)
+    commit = replace(
+        _commit(admitted, Change.CREATED, verdict, new, 0),
+        supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),
+    )
+    return Plan(commit, verdict, new)
+
+
+def _precede(admitted: Admitted, current: Memory) -> Plan:
+    verdict = admitted.verdict.become(
+        admitted.verdict.action, "FACT_ENDED", f"it is over; memory {current.memory_id} states the fact as it is since"
+    )
+    past = replace(_new(admitted), state=State.SUPERSEDED, superseded_by_id=current.memory_id)
+    return Plan(_commit(admitted, Change.CREATED, verdict, past, 0), verdict, past)
 
 
 def _resolve(admitted: Admitted, old: Memory) -> Resolution:
@@ -174,15 +266,20 @@ def _resolve(admitted: Admitted, old: Memory) -> Resolution:
 
 
 def _ends_us(loser: Memory, winner: Memory) -> int:
-    """When the loser stopped holding: when the winner began to, never before it began itself."""
-    return max(loser.valid_from_us or loser.create_time_us, winner.valid_from_us or winner.create_time_us)
+    """When the loser stopped holding: when the winner began to, within the loser's own time."""
+    ends_us = max(loser.valid_from_us or loser.create_time_us, winner.valid_from_us or winner.create_time_us)
+    return ends_us if loser.valid_to_us is None else min(loser.valid_to_us, ends_us)
+
+
+def _derived(new: Memory, old: Memory) -> Memory:
+    message = parse_body(new)
+    message.provenance.derived_from_ids.append(old.memory_id)
+    return replace(new, body=message.SerializeToString())
 
 
 def _supersede(admitted: Admitted, new: Memory, old: Memory, resolution: Resolution) -> Plan:
     verdict = admitted.verdict.with_conflict(old.memory_id, old.fact_key, new.memory_id, resolution.rule)
-    message = parse_body(new)
-    message.provenance.derived_from_ids.append(old.memory_id)
-    new = replace(new, body=message.SerializeToString())
+    new = _derived(new, old)
     commit = replace(
         _commit(admitted, Change.CREATED, verdict, new, 0),
         supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),

@@ -13,6 +13,7 @@ import numpy as np
 from dataplane.changes import AccessRecord, RetrievalRecord
 from dataplane.codec import fields_of, parse_body
 from dataplane.errors import BackendUnavailable
+from dataplane.logic.expiry import has_expired
 from dataplane.logic.filters import matches
 from dataplane.logic.intent import read_intent
 from dataplane.logic.overlap import word_overlap
@@ -221,7 +222,7 @@ def _authorise(query: SearchQuery, caller: Caller) -> tuple[Scope, tuple[str, ..
 def _may_show(memory: Memory, question: Question, query: SearchQuery, now_us: int) -> bool:
     if memory.state is not State.ACTIVE:
         return False
-    if memory.expire_time_us is not None and memory.expire_time_us <= (query.as_of_us or now_us):
+    if has_expired(memory, now_us if query.as_of_us is None else query.as_of_us):
         return False
     if not query.include_cold and query.as_of_us is None and is_cold(memory, now_us, question.policies.decay):
         return False

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dataplane.changes import Change, Commit
-from dataplane.codec import answer, etag_of, next_version, parse_body
+from dataplane.codec import answer, etag_of, next_version, parse_body, receipt
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
 from dataplane.logic.normalise import content_hash
 from dataplane.model import Memory, Pool, Scope, State, Vector
@@ -18,6 +18,7 @@ from dataplane.pipelines.write import PROJECTION_BUDGET_S
 from dataplane.ports import Clock, Embedder, RecordStore
 from memplane.errors import (
     DuplicateContentExists,
+    MemoryNotFound,
     Overloaded,
     StaleEtag,
     Unavailable,
@@ -80,15 +81,16 @@ class UpdatePipeline:
         known = await revision.request.first_answer(store, caller, now_us, deadline_s)
         if known is not None:
             position = await store.last_position(deadline_s)
-            return memory_service_pb2.UpdateMemoryResponse.FromString(known), position
-        old = await find(store, revision.request.namespace, revision.memory_id, deadline_s)
+            return _replayed(known, revision), position
+        old = await find(store, revision.request.namespace, revision.memory_id, now_us, deadline_s)
         _check(old, revision, caller)
         new = await self._revised(old, revision, caller, now_us)
         degraded = DegradedNotes()
         embedding = await self._embedding(old, new, degraded, deadline_s)
         state, strength = state_now(new, caller, now_us)
+        readable = caller.may("memory.read", new.namespace)
         response = memory_service_pb2.UpdateMemoryResponse(
-            memory=answer(new, state, strength),
+            memory=answer(new, state, strength) if readable else receipt(new, state),
             policy_version=caller.snapshot.version,
             degraded=degraded.messages(),
         )
@@ -96,7 +98,7 @@ class UpdatePipeline:
         result = (await store.commit([commit], deadline_s))[0]
         if isinstance(result.error, DuplicateRequest):
             first = await revision.request.answer_of_first(store, caller, now_us, deadline_s)
-            return memory_service_pb2.UpdateMemoryResponse.FromString(first), await store.last_position(deadline_s)
+            return _replayed(first, revision), await store.last_position(deadline_s)
         return None if _retries(result.error, revision) else (response, result.position)
 
     async def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
@@ -156,6 +158,13 @@ class UpdatePipeline:
         )
 
 
+def _replayed(known: bytes, revision: Revision) -> memory_service_pb2.UpdateMemoryResponse:
+    """The first answer; MemoryNotFound when the memory was forgotten for good since."""
+    if not known:
+        raise MemoryNotFound(revision.memory_id, revision.request.namespace)
+    return memory_service_pb2.UpdateMemoryResponse.FromString(known)
+
+
 def _check(old: Memory, revision: Revision, caller: Caller) -> None:
     if old.pool is Pool.SHARED:
         caller.require("share.propose", old.namespace)
@@ -169,8 +178,10 @@ def _retries(error: Exception | None, revision: Revision) -> bool:
     """False when the commit stood, True when it lost a race it may try again; raises what is final."""
     if error is None:
         return False
-    if isinstance(error, DuplicateContent | DuplicateFact):
+    if isinstance(error, DuplicateContent):
         raise DuplicateContentExists(error.memory_id)
+    if isinstance(error, DuplicateFact):
+        raise DuplicateContentExists(error.memory_id, "holds this fact_key")
     if isinstance(error, StaleVersion):
         if revision.etag:
             raise StaleEtag(revision.etag, etag_of(error.current))

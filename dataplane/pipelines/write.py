@@ -27,7 +27,7 @@ from dataplane.ports import Clock, Embedder, RecordStore
 from memplane.errors import InvalidField, MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
-from memplane.v1 import memory_service_pb2
+from memplane.v1 import memory_pb2, memory_service_pb2
 
 BATCH = 32
 """Drafts embedded together; one batch is settled while the next is embedded. Unmeasured."""
@@ -131,6 +131,8 @@ class WritePipeline:
 
     async def _replayed(self, answer: bytes, deadline_s: float) -> Settled:
         position = await self._parts.store.last_position(deadline_s)
+        if not answer:
+            return Settled(_forgotten_since(), position)
         return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
 
     async def _within_limits(self, draft: Draft, caller: Caller) -> _Prepared:
@@ -268,6 +270,16 @@ class WritePipeline:
         if result.error is not None:
             raise result.error
         return Settled(response, 0)
+
+
+def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:
+    """What a retry hears whose memory was forgotten for good in between: it is not brought back."""
+    response = memory_service_pb2.WriteMemoryResponse()
+    response.decision.action = memory_pb2.DECISION_ACTION_REJECTED
+    response.decision.reasons.add(
+        code="FORGOTTEN", message="what this request stored was forgotten for good since; use a new request_id"
+    )
+    return response
 
 
 def _layer_ttl_us(layer: Layer, policies: NamespacePolicies) -> int | None:

@@ -8,11 +8,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from dataplane.codec import plain, to_us
 from dataplane.logic.normalise import normalise_label
+from dataplane.model import MAX_STRUCT_BYTES
 from memplane.errors import InvalidField, Violation
 from memplane.policy.model import is_namespace
 
 MAX_LABEL_BYTES = 256
-MAX_STRUCT_BYTES = 16 * 1024
 MIN_TIME_S = -62_135_596_800
 MAX_TIME_S = 253_402_300_799
 MAX_AHEAD_US = 24 * 3600 * 1_000_000
@@ -104,6 +104,11 @@ class Notes:
             self.add(field, "is not a valid timestamp (years 1 to 9999, nanos 0 to 999,999,999)")
             return 0
         return to_us(stamp)
+
+    def ordered(self, first: str, first_us: int, last: str, last_us: int) -> None:
+        """Two instants of which the last does not lie before the first."""
+        if last_us < first_us:
+            self.add(last, f"lies before {first}")
 
     def not_ahead(self, field: str, time_us: int, now_us: int) -> None:
         """An instant at most 24 hours ahead of the server."""

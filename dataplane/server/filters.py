@@ -31,6 +31,9 @@ def _read(notes: Notes, path: str, message: memory_pb2.Filter, depth: int) -> Fi
     if node == "negation":
         return Not(_read(notes, f"{path}.negation", message.negation, depth + 1))
     group = message.all_of if node == "all_of" else message.any_of
+    if not group.filters:
+        notes.add(f"{path}.{node}.filters", f"is empty; a group has 1 to {rules.MAX_GROUP} filters")
+        return AllOf()
     parts = tuple(
         _read(notes, f"{path}.{node}.filters[{index}]", part, depth + 1)
         for index, part in enumerate(group.filters[: rules.MAX_GROUP + 1])

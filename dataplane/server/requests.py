@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from dataplane.logic.filters import ENUM_NAMES
 from dataplane.logic.normalise import normalise_content
-from dataplane.model import Draft, Kind, Layer, Pool, Source, SourceType, Vector
+from dataplane.model import MAX_TAGS, Draft, Kind, Layer, Pool, Source, SourceType, Vector
 from dataplane.server.checks import OWNER_KEYS, Notes
 from memplane.errors import NotOffered
 from memplane.v1 import memory_pb2, memory_service_pb2
@@ -35,8 +35,8 @@ def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dime
     if request.template:
         notes.add("template", "the policy has no templates; leave it empty")
     draft = _draft(notes, request, now_us, dimension)
-    if draft.valid_to_us is not None and draft.valid_from_us is not None and draft.valid_to_us < draft.valid_from_us:
-        notes.add("valid_to", "lies before valid_from")
+    if draft.valid_to_us is not None and draft.valid_from_us is not None:
+        notes.ordered("valid_from", draft.valid_from_us, "valid_to", draft.valid_to_us)
     notes.close()
     return draft
 
@@ -63,7 +63,7 @@ def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us:
         confidence=notes.unit("confidence", request.confidence) if request.HasField("confidence") else None,
         embedding=_embedding(notes, request, dimension),
         ttl_us=_ttl(notes, request),
-        tags=notes.labels("tags", request.tags, 64),
+        tags=notes.labels("tags", request.tags, MAX_TAGS),
         metadata=notes.struct("metadata", request.metadata, OWNER_KEYS),
         structured=notes.struct("structured", request.structured),
         pool=Pool(notes.enum("pool", request.pool, ENUM_NAMES["pool"]) or Pool.PRIVATE),

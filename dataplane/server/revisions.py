@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from dataplane.codec import to_us
 from dataplane.logic.filters import ENUM_NAMES
-from dataplane.model import Kind
+from dataplane.model import MAX_TAGS, Kind
 from dataplane.pipelines.forget import Forgetting
 from dataplane.pipelines.requests import Identified
 from dataplane.pipelines.update import Revision
@@ -30,6 +30,8 @@ def read_revision(request: memory_service_pb2.UpdateMemoryRequest, now_us: int) 
             notes.add("update_mask", f"{path[:64]!r} cannot be changed; any of {', '.join(_READERS)}")
         else:
             _READERS[path](values, given)
+    if {"valid_from", "valid_to"} <= set(paths) and given.HasField("valid_from") and given.HasField("valid_to"):
+        values.ordered("valid_from", to_us(given.valid_from), "valid_to", to_us(given.valid_to))
     if "event_time" in paths and given.HasField("event_time"):
         values.not_ahead("event_time", to_us(given.event_time), now_us)
     revision = Revision(
@@ -112,7 +114,7 @@ def _sequence(notes: Notes, memory: memory_pb2.Memory) -> None:
 
 
 def _tags(notes: Notes, memory: memory_pb2.Memory) -> None:
-    clean = notes.labels("tags", memory.tags, 64)
+    clean = notes.labels("tags", memory.tags, MAX_TAGS)
     del memory.tags[:]
     memory.tags.extend(clean)
 

@@ -46,6 +46,7 @@ def memory_of(memory_id: str = "mem_1", content: str | None = None, **overrides:
         "source_type": SourceType.USER,
         "confidence": 0.75,
         "content_hash": content_hash_of(text),
+        "statement_key": content_hash_of(text),
         "version": 1,
         "create_time_us": NOW_US,
         "update_time_us": NOW_US,

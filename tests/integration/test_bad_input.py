@@ -147,6 +147,7 @@ BAD_SEARCHES: list[tuple[str, dict[str, Any], str]] = [
         "filter.condition.field",
     ),
     ("an empty filter", {"filter": memory_pb2.Filter()}, "filter"),
+    ("an empty group", {"filter": memory_pb2.Filter(all_of=memory_pb2.FilterGroup())}, "filter.all_of.filters"),
 ]
 
 

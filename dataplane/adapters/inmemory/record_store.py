@@ -146,13 +146,14 @@ class InMemoryRecordStore:
     def _active(self, scope: Scope) -> Iterator[Memory]:
         return (memory for memory in self._in_scope(scope) if memory.state is State.ACTIVE)
 
-    async def find_duplicate(
+    async def find_same_content(
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
-    ) -> Memory | None:
+    ) -> list[Memory]:
         """See the port."""
         self._check(deadline_s)
         wanted = (subject_id, kind, content_hash)
-        return next((m for m in self._active(scope) if (m.subject_id, m.kind, m.content_hash) == wanted), None)
+        found = [m for m in self._active(scope) if (m.subject_id, m.kind, m.content_hash) == wanted]
+        return sorted(found, key=lambda memory: (memory.create_time_us, memory.memory_id))[:100]
 
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
         """See the port."""

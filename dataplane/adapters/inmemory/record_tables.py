@@ -84,7 +84,7 @@ def _check_unique(tables: Tables, memory: Memory) -> None:
         and other.memory_id != memory.memory_id
     ]
     for other in others:
-        if (other.kind, other.content_hash) == (memory.kind, memory.content_hash):
+        if (other.kind, other.statement_key) == (memory.kind, memory.statement_key):
             raise DuplicateContent(other.memory_id)
     for other in others:
         if memory.fact_key and other.fact_key == memory.fact_key:
@@ -185,7 +185,10 @@ def _forget(tables: Tables, memory_id: str) -> None:
     tables.outbox = {position: row for position, row in tables.outbox.items() if row[0] != memory_id}
     tables.decisions = [(about, decision) for about, decision in tables.decisions if about != memory_id]
     tables.conflicts = [item for item in tables.conflicts if memory_id not in (item.winner_id, item.loser_id)]
-    tables.requests = {key: known for key, known in tables.requests.items() if memory_id not in known.memory_ids}
+    for key, known in tables.requests.items():
+        if memory_id in known.memory_ids:
+            emptied = replace(known.record, response=b"")
+            tables.requests[key] = replace(known, record=emptied, memory_ids=known.memory_ids - {memory_id})
     tables.accesses = {key: times for key, times in tables.accesses.items() if key[0] != memory_id}
     tables.retrievals = {
         search_id: replace(search, hits=tuple(hit for hit in search.hits if hit[0] != memory_id))

@@ -44,9 +44,9 @@ INSERT INTO decisions (namespace, memory_id, time_us, principal_id, action, scor
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _SELECT = fill("SELECT {columns} FROM memories AS m WHERE m.memory_id = :memory_id AND ", columns=columns("m"))
 _SAME_ID = "SELECT 1 FROM memories WHERE memory_id = ?"
-_SAME_CONTENT = """
+_SAME_STATEMENT = """
 SELECT memory_id FROM memories
-WHERE state = 1 AND namespace = ? AND subject_id = ? AND kind = ? AND content_hash = ? AND memory_id <> ?"""
+WHERE state = 1 AND namespace = ? AND subject_id = ? AND kind = ? AND statement_key = ? AND memory_id <> ?"""
 _SAME_FACT = """
 SELECT memory_id FROM memories
 WHERE state = 1 AND fact_key <> '' AND namespace = ? AND subject_id = ? AND fact_key = ? AND memory_id <> ?"""
@@ -171,7 +171,8 @@ def _raise_duplicate(connection: sqlite3.Connection, memory: Memory, expected_ve
     if not expected_version and connection.execute(_SAME_ID, (memory.memory_id,)).fetchone():
         raise StaleVersion(memory.memory_id, expected_version, 0)  # its id is taken outside the scope
     place = (memory.namespace, memory.subject_id)
-    row = connection.execute(_SAME_CONTENT, (*place, memory.kind, memory.content_hash, memory.memory_id)).fetchone()
+    said = (*place, memory.kind, memory.statement_key, memory.memory_id)
+    row = connection.execute(_SAME_STATEMENT, said).fetchone()
     if row:
         raise DuplicateContent(row[0])
     row = connection.execute(_SAME_FACT, (*place, memory.fact_key, memory.memory_id)).fetchone()

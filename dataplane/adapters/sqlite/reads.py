@@ -31,10 +31,10 @@ SELECT {head} FROM memories AS m
 WHERE {scope} AND m.state IN (SELECT value FROM json_each(:states)) {after} AND {filter}
 ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT :page_size"""
 _AFTER = "AND (m.create_time_us, m.memory_id) < (:after_time_us, :after_id)"
-_FIND_DUPLICATE = """
+_FIND_SAME_CONTENT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.subject_id = :subject_id AND m.kind = :kind AND m.content_hash = :content_hash AND {scope}
-LIMIT 1"""
+ORDER BY m.create_time_us, m.memory_id LIMIT 100"""
 _FIND_FACT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.fact_key <> '' AND m.subject_id = :subject_id AND m.fact_key = :fact_key AND {scope}
@@ -115,14 +115,14 @@ def list_memories(connection: sqlite3.Connection, scope: Scope, query: ListQuery
     return [memory_from(row) for row in connection.execute(statement, parameters)]
 
 
-def find_duplicate(
+def find_same_content(
     connection: sqlite3.Connection, scope: Scope, subject_id: str, kind: Kind, content_hash: str
-) -> Memory | None:
-    """See RecordStore.find_duplicate."""
+) -> list[Memory]:
+    """See RecordStore.find_same_content."""
     condition, parameters = in_scope(scope, "m")
     parameters.update(subject_id=subject_id, kind=int(kind), content_hash=content_hash)
-    row = connection.execute(fill(_FIND_DUPLICATE, head=_HEAD, scope=condition), parameters).fetchone()
-    return memory_from(row) if row else None
+    statement = fill(_FIND_SAME_CONTENT, head=_HEAD, scope=condition)
+    return [memory_from(row) for row in connection.execute(statement, parameters)]
 
 
 def find_fact(connection: sqlite3.Connection, scope: Scope, subject_id: str, fact_key: str) -> Memory | None:

@@ -124,11 +124,12 @@ class SqliteRecordStore:
         """See the port."""
         return await self._readers.later(partial(reads.list_memories, scope=scope, query=query), deadline_s)
 
-    async def find_duplicate(
+    async def find_same_content(
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
-    ) -> Memory | None:
+    ) -> list[Memory]:
         """See the port."""
-        read = partial(reads.find_duplicate, scope=scope, subject_id=subject_id, kind=kind, content_hash=content_hash)
+        wanted = {"subject_id": subject_id, "kind": kind, "content_hash": content_hash}
+        read = partial(reads.find_same_content, scope=scope, **wanted)
         return self._readers.now(read, deadline_s)
 
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:

@@ -8,10 +8,11 @@ from dataplane.changes import AccessRecord, Erasure, RetrievalRecord
 from dataplane.errors import StaleVersion
 from dataplane.model import DAY_US, Vector
 
-# Everything that may hold or betray content of a memory. Stored answers take their request_memories with them.
+# Everything that may hold or betray content of a memory. A stored answer is emptied: its request stays known.
 _ERASE = (
-    "DELETE FROM requests WHERE (principal_id, request_id) IN"
+    "UPDATE requests SET response = x'' WHERE (principal_id, request_id) IN"
     " (SELECT principal_id, request_id FROM request_memories WHERE memory_id = ?)",
+    "DELETE FROM request_memories WHERE memory_id = ?",
     "DELETE FROM memories WHERE memory_id = ?",
     "DELETE FROM memory_versions WHERE memory_id = ?",
     "DELETE FROM embeddings WHERE memory_id = ?",

@@ -65,8 +65,8 @@ async def test_finding_by_key_stays_within_its_scope(
 ) -> None:
     for namespace in ("sales", "salesforce", "hr"):
         memory = memory_of(f"mem_{namespace}_SHARED")
-        found = await store.find_duplicate(scope, "", Kind.FACT, memory.content_hash, deadline_s)
-        assert (found is not None) == (memory.memory_id in visible)
+        found = await store.find_same_content(scope, "", Kind.FACT, memory.content_hash, deadline_s)
+        assert bool(found) == (memory.memory_id in visible)
     fact = await store.find_fact(scope, "", "PRIVATE", deadline_s)
     assert (fact is not None) == any(memory_id.endswith("PRIVATE") for memory_id in visible)
 
@@ -118,14 +118,22 @@ async def test_listing_asks_for_states(store: RecordStore, deadline_s: float) ->
 async def test_duplicates_and_facts_are_found_among_active_memories_only(store: RecordStore, deadline_s: float) -> None:
     hidden = memory_of(state=State.SOFT_DELETED, fact_key="f", subject_id="bob")
     await put_all(store, deadline_s, hidden, memory_of("mem_2", subject_id="bob"))
-    found = store.find_duplicate(scope_of(), "bob", Kind.FACT, hidden.content_hash, deadline_s)
-    assert await found is None
+    assert await store.find_same_content(scope_of(), "bob", Kind.FACT, hidden.content_hash, deadline_s) == []
     assert await store.find_fact(scope_of(), "bob", "f", deadline_s) is None
     assert await store.find_fact(scope_of(), "bob", "", deadline_s) is None
     twin = memory_of("mem_2")
-    assert await store.find_duplicate(scope_of(), "", Kind.FACT, twin.content_hash, deadline_s) is None
-    assert await store.find_duplicate(scope_of(), "bob", Kind.EPISODE, twin.content_hash, deadline_s) is None
-    assert await store.find_duplicate(scope_of(), "bob", Kind.FACT, twin.content_hash, deadline_s) is not None
+    assert await store.find_same_content(scope_of(), "", Kind.FACT, twin.content_hash, deadline_s) == []
+    assert await store.find_same_content(scope_of(), "bob", Kind.EPISODE, twin.content_hash, deadline_s) == []
+    assert len(await store.find_same_content(scope_of(), "bob", Kind.FACT, twin.content_hash, deadline_s)) == 1
+
+
+async def test_equal_content_of_other_statements_is_kept_beside_each_other(
+    store: RecordStore, deadline_s: float
+) -> None:
+    memories = [memory_of(f"mem_{n}", content="same", statement_key=f"s{n}") for n in (1, 2)]
+    await put_all(store, deadline_s, *memories)
+    found = await store.find_same_content(scope_of(), "", Kind.FACT, memories[0].content_hash, deadline_s)
+    assert [memory.memory_id for memory in found] == ["mem_1", "mem_2"]
 
 
 async def test_fetch_returns_each_known_id_once_in_any_state(store: RecordStore, deadline_s: float) -> None:

@@ -187,8 +187,8 @@ async def scoped(store: RecordStore, scope: Scope, deadline_s: float) -> list[An
     for request_id in "xyz":
         answers.append(await store.find_request(scope, "alice", request_id, NOW_US, deadline_s))
     for content in ("one", "two"):
-        same = await store.find_duplicate(Scope(("a",)), "bob", Kind.FACT, content_hash_of(content), deadline_s)
-        answers.append(same and same.memory_id)
+        same = await store.find_same_content(Scope(("a",)), "bob", Kind.FACT, content_hash_of(content), deadline_s)
+        answers.append([memory.memory_id for memory in same])
     return answers
 
 

@@ -15,6 +15,7 @@ CREATE TABLE memories (
     source_type         INTEGER NOT NULL,
     confidence          REAL    NOT NULL,
     content_hash        TEXT    NOT NULL,
+    statement_key       TEXT    NOT NULL,
     version             INTEGER NOT NULL,
     create_time_us      INTEGER NOT NULL,
     update_time_us      INTEGER NOT NULL,
@@ -32,7 +33,9 @@ CREATE TABLE memories (
     fields              TEXT    NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX memories_active_content ON memories (namespace, subject_id, kind, content_hash) WHERE state = 1;
+CREATE UNIQUE INDEX memories_active_statement ON memories (namespace, subject_id, kind, statement_key)
+    WHERE state = 1;
+CREATE INDEX memories_active_content ON memories (namespace, subject_id, kind, content_hash) WHERE state = 1;
 CREATE UNIQUE INDEX memories_active_fact ON memories (namespace, subject_id, fact_key)
     WHERE state = 1 AND fact_key <> '';
 CREATE INDEX memories_newest ON memories (namespace, create_time_us, memory_id);
@@ -53,6 +56,7 @@ CREATE TABLE memory_versions (
     source_type         INTEGER NOT NULL,
     confidence          REAL    NOT NULL,
     content_hash        TEXT    NOT NULL,
+    statement_key       TEXT    NOT NULL,
     version             INTEGER NOT NULL,
     create_time_us      INTEGER NOT NULL,
     update_time_us      INTEGER NOT NULL,

@@ -19,6 +19,7 @@ _ANY = Memory(
     source_type=SourceType.USER,
     confidence=0.9,
     content_hash="",
+    statement_key="",
     version=1,
     create_time_us=1_700_000_000_000_000,
     update_time_us=1_700_000_000_000_000,
