@@ -592,7 +592,7 @@ class Memory(_message.Message):
 
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
-        """From then on no search finds it, and it may be removed. Absent: never by itself."""
+        """From then on nothing finds it, until it is said again, and it may be removed. Absent: never by itself."""
 
     @_builtins.property
     def last_access_time(self) -> _timestamp_pb2.Timestamp:

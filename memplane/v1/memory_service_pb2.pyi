@@ -139,7 +139,9 @@ class WriteMemoryRequest(_message.Message):
     delivery: Global___Delivery.ValueType
     """Absent: SYNC."""
     request_id: _builtins.str
-    """Makes retries safe for 24 hours: the same id with the same payload returns the first answer. Up to 128 bytes."""
+    """Makes retries safe for 24 hours: the same id with the same payload returns the first answer; where
+    its memory was forgotten HARD since, REJECTED with the reason FORGOTTEN. Up to 128 bytes.
+    """
     validate_only: _builtins.bool
     """Decide and answer, store nothing."""
     agent_id: _builtins.str
@@ -164,7 +166,7 @@ class WriteMemoryRequest(_message.Message):
 
     @_builtins.property
     def ttl(self) -> _duration_pb2.Duration:
-        """No search finds it after this long; above 0. Absent: the policy decides."""
+        """Nothing finds it after this long, until it is said again; above 0. Absent: the policy decides."""
 
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -180,7 +182,9 @@ class WriteMemoryRequest(_message.Message):
 
     @_builtins.property
     def valid_from(self) -> _timestamp_pb2.Timestamp:
-        """From when it holds in the world. Absent: `event_time`, else now."""
+        """From when it holds in the world. Absent: `event_time`, else now. Not ahead while another memory still holds the
+        same `fact_key`.
+        """
 
     @_builtins.property
     def valid_to(self) -> _timestamp_pb2.Timestamp:
@@ -249,7 +253,9 @@ class WriteMemoryResponse(_message.Message):
     """Give it as `at_least_as_fresh` to a search that must see this write. Empty: nothing was stored."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
-        """The stored memory, or the existing one it was merged into. Absent when REJECTED."""
+        """The stored memory, or the existing one it was merged into; of the latter only id, namespace, layer, state, version
+        and etag without `memory.read`. Absent when REJECTED.
+        """
 
     @_builtins.property
     def decision(self) -> _memory_pb2.Decision:
@@ -839,7 +845,7 @@ class UpdateMemoryResponse(_message.Message):
     """Covers this change."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
-        """As it now stands."""
+        """As it now stands; only id, namespace, layer, state, version and etag without `memory.read`."""
 
     @_builtins.property
     def degraded(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Degraded]:
