@@ -208,6 +208,26 @@ class IndexContract:
         await index.upsert([entry("mem_2")], deadline())
         assert ids(await find(A)) == ["mem_2"]
 
+    async def test_a_purge_changes_nothing_that_is_found(self, filled: Index, find: Searching) -> None:
+        await filled.delete(["mem_1", "mem_2"], deadline())
+        await filled.upsert([entry("mem_3", version=90), entry("bare", tokens=())], deadline())
+        versions, filter = await filled.versions(deadline()), Condition("tags", Operator.EQUALS, ("x",))
+        found = [set(await find(scope, each)) for scope in (A, B) for each in (EVERYTHING, filter)]
+        for _ in range(2):
+            await filled.purge(deadline())
+            assert await filled.versions(deadline()) == versions
+            assert [set(await find(scope, each)) for scope in (A, B) for each in (EVERYTHING, filter)] == found
+        await filled.upsert([entry("mem_1")], deadline())
+        assert "mem_1" in ids(await find(A))
+
+    async def test_searches_go_on_during_a_purge(self, filled: Index, find: Searching) -> None:
+        found = set(ids(await find(A)))
+        purging = asyncio.create_task(filled.purge(deadline()))
+        while not purging.done():
+            assert set(ids(await find(A))) == found
+            await asyncio.sleep(0)
+        await purging
+
     async def test_past_the_deadline_is_unavailable(self, index: Index) -> None:
         past = asyncio.get_running_loop().time() - 1
         for call in (
@@ -216,6 +236,7 @@ class IndexContract:
             index.versions(past),
             index.flush(past),
             index.clear(past),
+            index.purge(past),
         ):
             with pytest.raises(BackendUnavailable):
                 await call

@@ -3,16 +3,16 @@
 Edge (0.9.0) lets go of the interpreter while it works, and most calls take less than a hop to a thread would: they run
 on the loop, large work in slices with the loop's turn between them. `flush` waits for the disk (50 to 500 ms) and runs
 in a thread; until then writes are in Edge's log, without fsync. Its optimizer is never run: it keeps the cores busy for
-seconds, and up to 100,000 memories plain segments answer in milliseconds. The price: the space of overwritten points is
-not reclaimed until the index is rebuilt, 2 KB for each of 384 dimensions (all measured 2026-11).
+seconds, and up to 100,000 memories plain segments answer in milliseconds. The price: overwritten and deleted points
+stay on disk, 2 KB for each of 384 dimensions, until `purge` copies the living ones into a new shard (all measured
+2026-11).
 """
 
 import asyncio
-import json
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -44,15 +44,16 @@ from dataplane.adapters.edge.filters import (
     translate,
     translate_scope,
 )
+from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
-FORMAT = 2
-"""Raise it when what is stored in a point changes: shards of another format are made anew."""
+FORMAT = 3
+"""Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
 SLICE = 16
 """Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""
 PAGE = 500
-"""Points read between two turns of the event loop: 5 ms of processor time (2026-11)."""
+"""Ids and versions read between two turns of the event loop: 5 ms of processor time (2026-11)."""
 RANGE_FIELDS = ("create_time", "event_time")
 """Numeric fields with an index of their own. Ranges over others are checked point by point, about 20 µs for each memory
 of the namespace (2 busy cores, 2026-11); every index more makes each write and flush dearer."""
@@ -108,7 +109,7 @@ class Shard:
     here as BackendUnavailable.
     """
 
-    def __init__(self, folder: Path, spec: ShardSpec, shard: EdgeShard, recreated: bool) -> None:
+    def __init__(self, folder: ShardFolder, spec: ShardSpec, shard: EdgeShard, recreated: bool) -> None:
         self._folder = folder
         self._spec = spec
         self._shard: EdgeShard | None = shard
@@ -121,12 +122,17 @@ class Shard:
 
         Raises BackendUnavailable when even that fails, as with a full or read-only disk.
         """
-        if _marker(folder) == _identity(spec):
+        owned = ShardFolder(folder, {"format": FORMAT, **spec.identity})
+        current = _guarded(spec, owned.current)
+        if current is not None:
             try:
-                return cls(folder, spec, _guarded(spec, lambda: EdgeShard.load(str(folder / "shard"))), recreated=False)
+                shard = _guarded(spec, lambda: EdgeShard.load(str(current)))
             except BackendUnavailable:
                 pass  # A projection is rebuilt, not repaired.
-        return cls(folder, spec, _create(folder, spec), recreated=True)
+            else:
+                _guarded(spec, owned.remove_others)
+                return cls(owned, spec, shard, recreated=False)
+        return cls(owned, spec, _guarded(spec, lambda: _anew(owned, spec)), recreated=True)
 
     async def upsert(self, points: Iterable[Point], deadline_s: float) -> None:
         """Makes and writes points in slices; each slice is whole, in order."""
@@ -173,14 +179,49 @@ class Shard:
     async def flush(self, deadline_s: float) -> None:
         """Makes every write so far durable."""
         async with self._turn(deadline_s):
-            await asyncio.to_thread(partial(_guarded, self._spec, self._live(deadline_s).flush))
+            await self._in_thread(self._live(deadline_s).flush)
 
     async def clear(self, deadline_s: float) -> None:
         """Makes the shard anew, empty."""
         async with self._turn(deadline_s):
             self._call(EdgeShard.close, deadline_s)
             self._shard = None
-            self._shard = _create(self._folder, self._spec)
+            self._shard = _guarded(self._spec, lambda: _anew(self._folder, self._spec))
+
+    async def purge(self, deadline_s: float) -> None:
+        """Copies the living points into a new shard and removes the old one with all that it still holds.
+
+        Stopped or killed on the way, the old shard stays in force. Making, flushing and closing run in threads, since
+        they wait for the disk; the points are copied in slices. Searches go on, writes wait.
+        """
+        async with self._turn(deadline_s):
+            old, path = self._live(deadline_s), await self._in_thread(self._folder.spare)
+            fresh = await self._in_thread(lambda: _create(path, self._spec))
+            try:
+                await self._copy(fresh, deadline_s)
+                await self._in_thread(fresh.flush)
+                await self._in_thread(lambda: self._folder.announce(path))
+                _guarded(self._spec, self._folder.switch)
+            except BaseException:
+                with suppress(BackendUnavailable):  # What stays is removed by the next purge, or at the next opening.
+                    _guarded(self._spec, lambda: _discard(fresh, path))
+                raise
+            self._shard = fresh
+            await self._in_thread(lambda: _retire(old, self._folder))
+
+    async def _copy(self, fresh: EdgeShard, deadline_s: float) -> None:
+        offset: PointId | None = None
+        while True:
+            records, offset = self._call(partial(_scroll_whole, offset), deadline_s)
+            points = [Point(record.id, record.vector or {}, record.payload) for record in records]
+            if points:
+                _guarded(self._spec, partial(fresh.update, UpdateOperation.upsert_points(points)))
+            if offset is None:
+                return
+            await asyncio.sleep(0)
+
+    async def _in_thread(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.to_thread(partial(_guarded, self._spec, work))
 
     async def close(self) -> None:
         """Flushes and closes. Idempotent."""
@@ -243,6 +284,10 @@ def _scroll(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], Poi
     return shard.scroll(ScrollRequest(offset=offset, limit=PAGE, with_payload=["memory_id", "version"]))
 
 
+def _scroll_whole(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
+    return shard.scroll(ScrollRequest(offset=offset, limit=SLICE, with_payload=True, with_vector=True))
+
+
 def _guarded(spec: ShardSpec, work: Callable[[], Result]) -> Result:
     try:
         return work()
@@ -254,18 +299,30 @@ def _guarded(spec: ShardSpec, work: Callable[[], Result]) -> Result:
         raise BackendUnavailable(spec.backend, f"panic: {error}") from error
 
 
-def _create(folder: Path, spec: ShardSpec) -> EdgeShard:
-    try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        (folder / "shard").mkdir(parents=True)
-    except OSError as error:
-        raise BackendUnavailable(spec.backend, str(error)) from error
-    shard = _guarded(spec, lambda: EdgeShard.create(str(folder / "shard"), spec.config))
-    for field, params in _field_indexes().items():
-        _guarded(spec, partial(shard.update, UpdateOperation.create_field_index(field, params)))
-    (folder / "identity.json").write_text(json.dumps(_identity(spec)), encoding="utf-8")
+def _anew(folder: ShardFolder, spec: ShardSpec) -> EdgeShard:
+    folder.empty()
+    path = folder.spare()
+    shard = _create(path, spec)
+    folder.announce(path)
+    folder.switch()
     return shard
+
+
+def _create(path: Path, spec: ShardSpec) -> EdgeShard:
+    shard = EdgeShard.create(str(path), spec.config)
+    for field, params in _field_indexes().items():
+        shard.update(UpdateOperation.create_field_index(field, params))
+    return shard
+
+
+def _discard(shard: EdgeShard, path: Path) -> None:
+    shard.close()
+    shutil.rmtree(path)
+
+
+def _retire(shard: EdgeShard, folder: ShardFolder) -> None:
+    shard.close()
+    folder.remove_others()
 
 
 def _field_indexes() -> dict[str, FieldIndex]:
@@ -276,14 +333,3 @@ def _field_indexes() -> dict[str, FieldIndex]:
         "terms": KeywordIndexParams(enable_hnsw=False),
         **ranges,
     }
-
-
-def _identity(spec: ShardSpec) -> dict[str, str | int]:
-    return {"format": FORMAT, **spec.identity}
-
-
-def _marker(folder: Path) -> object:
-    try:
-        return json.loads((folder / "identity.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None

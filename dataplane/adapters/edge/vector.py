@@ -66,6 +66,10 @@ class EdgeVectorIndex:
         """See the port."""
         await self._shard.flush(deadline_s)
 
+    async def purge(self, deadline_s: float) -> None:
+        """See the port."""
+        await self._shard.purge(deadline_s)
+
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
         await self._shard.clear(deadline_s)

@@ -55,6 +55,10 @@ class InMemoryTextIndex:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
 
+    async def purge(self, deadline_s: float) -> None:
+        """See the port; nothing is on disk."""
+        deadline.check(BACKEND, deadline_s)
+
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)

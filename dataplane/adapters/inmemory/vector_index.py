@@ -57,6 +57,10 @@ class InMemoryVectorIndex:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
 
+    async def purge(self, deadline_s: float) -> None:
+        """See the port; nothing is on disk."""
+        deadline.check(BACKEND, deadline_s)
+
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
