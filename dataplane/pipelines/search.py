@@ -94,15 +94,16 @@ class SearchPipeline:
         policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
         degraded = DegradedNotes()
         try:
-            position = await self._position(query, degraded, deadline_s)
+            position = await self._position(query, deadline_s)
             question = self._question(query, scope, policies)
             gathered = await self._gather(question, query, degraded, deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
-        answer = self._rank(question, query, gathered)
-        ranked, weights, now_us = answer
+        now_us = self._parts.clock.now_us()
+        shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, caller, now_us)]
+        ranked, weights = self._rank(question, query, gathered, shown, now_us)
         search_id = self._parts.new_search_id()
-        self._record(search_id, query, caller, ranked, policies)
+        self._record(search_id, query, question, caller, ranked)
         return SearchAnswer(
             hits=tuple(ranked),
             weights=weights,
@@ -114,7 +115,7 @@ class SearchPipeline:
             now_us=now_us,
         )
 
-    async def _position(self, query: SearchQuery, degraded: DegradedNotes, deadline_s: float) -> int:
+    async def _position(self, query: SearchQuery, deadline_s: float) -> int:
         """The newest committed position; everything up to it is in the answer."""
         position = await self._parts.store.last_position(deadline_s)
         if query.at_least_as_fresh > position:
@@ -143,23 +144,28 @@ class SearchPipeline:
             return await self._parts.retrieval.now(question, degraded, deadline_s)
         return await self._parts.retrieval.then(question, query.as_of_us, degraded, deadline_s)
 
-    def _rank(self, question: Question, query: SearchQuery, gathered: Gathered) -> tuple[list[Ranked], Weights, int]:
-        now_us = self._parts.clock.now_us()
+    def _rank(
+        self,
+        question: Question,
+        query: SearchQuery,
+        gathered: Gathered,
+        shown: Sequence[StoredCandidate],
+        now_us: int,
+    ) -> tuple[list[Ranked], Weights]:
         ranking = Ranking(
             policy=question.policies.retrieve,
             decay=question.policies.decay,
             credibility=question.policies.credibility,
-            now_us=query.reference_time_us if query.reference_time_us is not None else query.as_of_us or now_us,
+            now_us=_reference_us(query, now_us),
             intent=question.intent,
             task_type=query.task_type,
         )
-        shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, now_us)]
         items = self._inputs(shown, question.text, gathered, ranking)
         least = query.min_confidence
         if least is None:
             least = question.policies.retrieve.min_confidence
         ranked = [item for item in rank(items, ranking) if item.confidence >= least]
-        return ranked[: question.top_k], effective_weights(items, ranking), now_us
+        return ranked[: question.top_k], effective_weights(items, ranking)
 
     def _inputs(
         self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered, ranking: Ranking
@@ -180,23 +186,17 @@ class SearchPipeline:
         return [next(relevance) if row.embedding is not None else None for row in rows]
 
     def _record(
-        self,
-        search_id: str,
-        query: SearchQuery,
-        caller: Caller,
-        ranked: Sequence[Ranked],
-        policies: NamespacePolicies,
+        self, search_id: str, query: SearchQuery, question: Question, caller: Caller, ranked: Sequence[Ranked]
     ) -> None:
-        now_us, decay = self._parts.clock.now_us(), policies.decay
-        hits = tuple((item.candidate.memory.memory_id, item.score) for item in ranked)
+        now_us, decay = self._parts.clock.now_us(), question.policies.decay
         retrieval = RetrievalRecord(
-            search_id,
-            query.namespaces[0],
-            caller.principal_id,
-            now_us,
-            caller.snapshot.version,
-            hashlib.sha256(query.query.encode()).hexdigest(),
-            hits,
+            search_id=search_id,
+            namespace=question.scope.namespaces[0],
+            principal_id=caller.principal_id,
+            time_us=now_us,
+            policy_version=caller.snapshot.version,
+            query_hash=hashlib.sha256(query.query.encode()).hexdigest(),
+            hits=tuple((item.candidate.memory.memory_id, item.score) for item in ranked),
         )
         counts = query.record_access and query.as_of_us is None
         accesses = [
@@ -206,6 +206,12 @@ class SearchPipeline:
             for memory in (item.candidate.memory for item in ranked if counts)
         ]
         self._parts.recorder.note(retrieval, accesses)
+
+
+def _reference_us(query: SearchQuery, now_us: int) -> int:
+    """The "now" of freshness: as the caller says, else the time that is asked about, else now."""
+    given = (query.reference_time_us, query.as_of_us)
+    return next((time_us for time_us in given if time_us is not None), now_us)
 
 
 def _authorise(query: SearchQuery, caller: Caller) -> tuple[Scope, tuple[str, ...]]:
@@ -219,12 +225,13 @@ def _authorise(query: SearchQuery, caller: Caller) -> tuple[Scope, tuple[str, ..
     return Scope(readable, shared), (*omitted, *unread)
 
 
-def _may_show(memory: Memory, question: Question, query: SearchQuery, now_us: int) -> bool:
+def _may_show(memory: Memory, question: Question, query: SearchQuery, caller: Caller, now_us: int) -> bool:
     if memory.state is not State.ACTIVE:
         return False
     if has_expired(memory, now_us if query.as_of_us is None else query.as_of_us):
         return False
-    if not query.include_cold and query.as_of_us is None and is_cold(memory, now_us, question.policies.decay):
+    decay = caller.snapshot.policies.for_namespace(memory.namespace).decay
+    if not query.include_cold and query.as_of_us is None and is_cold(memory, now_us, decay):
         return False
     return question.filter == EVERYTHING or matches(question.filter, fields_of(memory))
 

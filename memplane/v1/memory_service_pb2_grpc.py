@@ -122,7 +122,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMemories(self, request, context):
-        """Lists a namespace's memories, newest first. Needs `memory.read`, and `memory.forget` for SOFT_DELETED ones.
+        """Lists a namespace's memories, newest first. Needs `memory.read`; also `memory.forget` for SOFT_DELETED ones, and
+        `review` for PENDING_REVIEW and QUARANTINED ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,9 @@ class MemoryServiceStub:
     GetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]
     """Reads one memory, as it is, as it was, or an old version. Needs `memory.read`."""
     ListMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]
-    """Lists a namespace's memories, newest first. Needs `memory.read`, and `memory.forget` for SOFT_DELETED ones."""
+    """Lists a namespace's memories, newest first. Needs `memory.read`; also `memory.forget` for SOFT_DELETED ones, and
+    `review` for PENDING_REVIEW and QUARANTINED ones.
+    """
     UpdateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]
     """Changes fields of a memory and keeps the old version. Needs `memory.write`."""
     ForgetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]
@@ -68,7 +70,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     GetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]  # type: ignore[assignment]
     """Reads one memory, as it is, as it was, or an old version. Needs `memory.read`."""
     ListMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]  # type: ignore[assignment]
-    """Lists a namespace's memories, newest first. Needs `memory.read`, and `memory.forget` for SOFT_DELETED ones."""
+    """Lists a namespace's memories, newest first. Needs `memory.read`; also `memory.forget` for SOFT_DELETED ones, and
+    `review` for PENDING_REVIEW and QUARANTINED ones.
+    """
     UpdateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
     """Changes fields of a memory and keeps the old version. Needs `memory.write`."""
     ForgetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]  # type: ignore[assignment]
@@ -125,7 +129,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ListMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListMemoriesResponse, _abc.Awaitable[_memory_service_pb2.ListMemoriesResponse]]:
-        """Lists a namespace's memories, newest first. Needs `memory.read`, and `memory.forget` for SOFT_DELETED ones."""
+        """Lists a namespace's memories, newest first. Needs `memory.read`; also `memory.forget` for SOFT_DELETED ones, and
+        `review` for PENDING_REVIEW and QUARANTINED ones.
+        """
 
     @_abc_1.abstractmethod
     def UpdateMemory(
