@@ -1,15 +1,17 @@
 """Whether a memory of the same meaning is there already.
 
 Similar is not the same: "born on 5 February" and "born on 5 March" are neighbours for every embedding. So a neighbour
-above `dedup_similarity` is a duplicate only when no slot of `logic.slots` tells the two texts apart. That leaves a true
-paraphrase now and then beside its twin, which costs less than swallowing a contradiction. Two different fact keys never
-merge, nor does anything when the policy's `dedup` is off.
+above `dedup_similarity` is a duplicate only when neither a slot of `logic.slots` nor the word order of
+`logic.word_order` tells the two texts apart. That leaves a true paraphrase now and then beside its twin, which costs
+less than swallowing a contradiction. Two different fact keys never merge, nor does anything when the policy's `dedup`
+is off.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dataplane.logic.slots import is_substitution, names_within, slots_of
+from dataplane.logic.slots import both_ask, cases_within, is_substitution, names_within, slots_of
+from dataplane.logic.word_order import in_same_order
 from dataplane.model import Memory
 from memplane.policy.model import WritePolicy
 
@@ -37,7 +39,16 @@ def find_same(content: str, fact_key: str, neighbours: Sequence[Neighbour], poli
 
 
 def says_the_same(a: str, b: str) -> bool:
-    """True when no slot tells the two texts apart. Symmetric; of texts that are not near it says nothing."""
+    """True when neither a slot nor word order tells the texts apart. Symmetric; of texts not near it says nothing."""
     if a == b:
         return True
-    return slots_of(a) == slots_of(b) and names_within(a, b) and names_within(b, a) and not is_substitution(a, b)
+    return (
+        slots_of(a) == slots_of(b)
+        and both_ask(a, b)
+        and in_same_order(a, b)
+        and cases_within(a, b)
+        and cases_within(b, a)
+        and names_within(a, b)
+        and names_within(b, a)
+        and not is_substitution(a, b)
+    )

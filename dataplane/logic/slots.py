@@ -3,9 +3,12 @@
 - numbers: dates, times, amounts with their Chinese unit; 三月, 周五, "twelve", months and weekdays by name,
 - identifiers: host names, paths, ticket numbers,
 - negation: not, no longer, never, 不, 没, 别, 不再; there or not,
+- signs: <, ≥, =, →, +, %, −5, currencies, ✅ and ❌, with the words that say the same (大于, percent, euros),
+- whether it asks: "?", 吗; a question word (how, 怎么) in both texts makes up for a missing mark,
 - people: I, my boss, 我妈妈 … with their synonyms, where a sentence names one,
 - degrees: 本科, 博士, "bachelor" …; all of them near neighbours,
 - names: capitalised words within a sentence; persons, places and organisations by segmentation,
+- case, where it changes the meaning: US and us, 5 MB and 5 Mb, Polish and polish,
 - one word in the place of another in an otherwise equal sentence ("in the blue room", "in the green room"), synonyms
   and words without content apart.
 
@@ -36,6 +39,20 @@ _CALENDAR = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
 )
+_SIGNS = (
+    ("≤", r"<=|≤|小于等于|不大于"), ("≥", r">=|≥|大于等于|不小于"), ("≠", r"!=|≠|不等于"), ("→", r"[-=]>|[→⇒➔]"),
+    ("←", r"<-|[←⇐]"), ("<", r"<|小于"), (">", r">|大于"), ("=", r"==?|等于"), ("#", r"(?<=[a-z])#"),
+    ("+", r"(?<=\w)\+|\+(?=\s)"),
+    ("−", r"(?<![^\s(=:])[-−](?=\d)"), ("%", r"%|\bper ?cent\b|百分之"), ("$", r"\$|\bdollars?\b|\busd\b|美元"),
+    ("€", r"€|\beuros?\b|\beur\b|欧元"), ("£", r"£|\bgbp\b|英镑"), ("¥", r"¥|\byen\b|日元"),
+    ("✓", r"[✓✔✅👍]"), ("✗", r"[✗✘❌👎]"),
+)  # fmt: skip
+_SIGN = re.compile(r"(?=[^\w\s]|[degpuy百不大等美欧日小英])(?:" + "|".join(f"({form})" for _, form in _SIGNS) + ")")
+"""What a sign can begin with stands ahead of the alternatives: five times faster on text without signs."""
+_ASKS = re.compile(r"\?|吗")
+_QUESTION_WORD = re.compile(
+    r"\b(?:who|what|when|where|why|how|which)\b|什么|怎么|怎样|如何|哪|谁|几|多少|为何|是否|是不是|有没有|能不能|会不会"
+)
 _NOT = re.compile(
     r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot|stopped|quit)\b|n['’]t\b"
     r"|不(?!错|过|仅|但|好意思|同|管|论|久|只|得不|客气|断)|没(?!问题|关系|事)|未(?!来)|无(?!论|线|所谓)"
@@ -54,11 +71,18 @@ _PEOPLE = (
     ("男友", "boyfriend"), ("女友", "girlfriend"),
 )  # fmt: skip
 _PERSON = {word: group[0] for group in _PEOPLE for word in group}
-_PERSON_WORD = re.compile(
-    "|".join(rf"\b{word}\b" if word.isascii() else word for word in sorted(_PERSON, key=len, reverse=True))
-)
+_PERSON_IN_HAN = re.compile("|".join(sorted((word for word in _PERSON if not word.isascii()), key=len, reverse=True)))
+_LATIN = re.compile(r"[a-z]+")
 _DEGREE = re.compile(r"小学|初中|高中|中专|专科|大专|本科|硕士|博士|\bbachelor|\bmaster['’]s|\bphd\b|\bdoctorate\b")
+_CASED = re.compile(r"(?<![^\W_])(?:[A-Z]{2,}|(?=[^\W_]*\d)(?=[^\W_]*[A-Za-z])(?!\d+[A-Za-z]{2}\b)[^\W_]+)(?![^\W_])")
+"""Acronyms, and codes of letters and digits; "5pm" is none."""
+_CAPITONYMS = re.compile(
+    r"\b(?:polish|turkey|china|march|may|august|apple|windows|bill|mark|rose|jack|will|grace|hope|joy|frank|reading|nice"
+    r"|mobile|bath|cork|job|pole|swift|rust|go|word|excel|teams|slack|meta|shell|target|gap|oracle|python|java|chrome)\b",
+    re.IGNORECASE,
+)
 _CAPITALISED = re.compile(r"(?<=[\w,;:'’)] )(?!I\b)[A-Z][\w'’-]*")
+_WORD = re.compile(r"[^\W_]+")
 _NAME_TAGS = frozenset({"nr", "nrt", "nrfg", "ns", "nt", "nz"})
 _SYNONYMS = (
     ("喜欢", "爱", "爱好", "喜爱", "爱玩"), ("家乡", "老家"),
@@ -68,7 +92,7 @@ _SYNONYMS = (
     ("like", "likes", "love", "loves", "enjoy", "enjoys"), ("work", "works", "job"), ("live", "lives", "home"),
     ("large", "big"), ("phone", "telephone"), ("starts", "begins"), ("buy", "purchase"),
 )  # fmt: skip
-_CANONICAL = _PERSON | _NUMBER_WORDS | {word: group[0] for group in _SYNONYMS for word in group}
+CANONICAL = _PERSON | _NUMBER_WORDS | {word: group[0] for group in _SYNONYMS for word in group}
 _WITHOUT_CONTENT = re.compile(
     r"a|an|the|my|our|is|are|was|were|am|be|to|in|on|at|of|and|it|that|this|very|really|quite|so|just|also|too|now|has|have"
     r"|[的了呢吧啊是在很挺特就也都还我有个这那可真上里名做干就只]|特别|非常|平时|一个|一名|有点|可是|他|她"
@@ -84,24 +108,50 @@ class Slots:
     negated: bool
     people: frozenset[str]
     degrees: frozenset[str]
+    signs: tuple[str, ...]
 
 
 def slots_of(text: str) -> Slots:
     """The slots of a text."""
-    lowered = _plain(text).lower()
+    lowered = plain(text).lower()
     return Slots(
         numbers=frozenset(_numbers(lowered)),
         identifiers=frozenset(identifiers(text)),
         negated=_NOT.search(_NO_NEGATION.sub("", lowered)) is not None,
-        people=frozenset(_PERSON[word] for word in _PERSON_WORD.findall(lowered)),
+        people=frozenset(_PERSON[word] for word in _people(lowered)),
         degrees=frozenset(_DEGREE.findall(lowered)),
+        signs=tuple(sorted(signs(lowered))),
     )
+
+
+def signs(lowered: str) -> list[str]:
+    """The signs in a text in lower case, in order, one name for each of those that say the same."""
+    return [_SIGNS[(found.lastindex or 1) - 1][0] for found in _SIGN.finditer(lowered)]
+
+
+def both_ask(a: str, b: str) -> bool:
+    """True when both texts ask or neither does."""
+    a, b = plain(a).lower(), plain(b).lower()
+    if (_ASKS.search(a) is None) == (_ASKS.search(b) is None):
+        return True
+    return _QUESTION_WORD.search(a) is not None and _QUESTION_WORD.search(b) is not None
+
+
+def cases_within(a: str, b: str) -> bool:
+    """True when no word that means something by its case in `a` stands in `b` in another case only."""
+    a, b = plain(a), plain(b)
+    telling = _CASED.findall(a) + [name for name in _CAPITALISED.findall(a) if _CAPITONYMS.fullmatch(name)]
+    if not telling:
+        return True
+    written = set(_WORD.findall(b))
+    folded = {word.casefold() for word in written}
+    return all(word in written or word.casefold() not in folded for word in telling)
 
 
 def names_within(a: str, b: str) -> bool:
     """True when every name in `a` stands somewhere in `b`."""
-    folded = _plain(b).casefold()
-    return all(name.casefold() in folded for name in _names(_plain(a)))
+    folded = plain(b).casefold()
+    return all(name.casefold() in folded for name in _names(plain(a)))
 
 
 def is_substitution(a: str, b: str) -> bool:
@@ -113,7 +163,8 @@ def is_substitution(a: str, b: str) -> bool:
     return len(own_a) == len(own_b) == 1
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """The text with full-width and other variants of characters folded (NFKC), case kept."""
     return unicodedata.normalize("NFKC", text)
 
 
@@ -126,9 +177,14 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _words(text: str) -> list[str]:
-    words = (word.strip().casefold() for word in rjieba.cut(_plain(text)))
+    words = (word.strip().casefold() for word in rjieba.cut(plain(text)))
     kept = (word for word in words if word and word[0].isalnum() and not _WITHOUT_CONTENT.fullmatch(word))
-    return [_CANONICAL.get(word, word) for word in kept]
+    return [CANONICAL.get(word, word) for word in kept]
+
+
+def _people(lowered: str) -> list[str]:
+    in_han = [] if lowered.isascii() else _PERSON_IN_HAN.findall(lowered)
+    return in_han + [word for word in _LATIN.findall(lowered) if word in _PERSON]
 
 
 def _numbers(lowered: str) -> list[str]:
@@ -136,7 +192,7 @@ def _numbers(lowered: str) -> list[str]:
     found += [
         _with_unit(_chinese_value(number[0]), number.end(), lowered) for number in _CHINESE_NUMBER.finditer(lowered)
     ]
-    found += [_NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", lowered) if word in _NUMBER_WORDS]
+    found += [_NUMBER_WORDS[word] for word in _LATIN.findall(lowered) if word in _NUMBER_WORDS]
     return found + _CALENDAR.findall(lowered)
 
 
