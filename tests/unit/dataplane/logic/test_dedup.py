@@ -107,7 +107,7 @@ def share_that_says_the_same(pairs: list[dict[str, str]], *relations: str) -> fl
 
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "most_conflicts"), [("memdaily_pairs_zh", 0.06), ("conflict_en_own", 0.20)])
-def test_before_similarity_is_asked_slots_keep_most_conflicts_apart(name: str, most_conflicts: float) -> None:
+def test_before_similarity_is_asked_slots_and_order_keep_most_conflicts_apart(name: str, most_conflicts: float) -> None:
     folder = os.environ.get("MEMPLANE_EVAL_DATA")
     if not folder:
         pytest.skip("MEMPLANE_EVAL_DATA is not set")
@@ -115,4 +115,4 @@ def test_before_similarity_is_asked_slots_keep_most_conflicts_apart(name: str, m
     pairs = [json.loads(line) for line in lines]
     assert share_that_says_the_same(pairs, "conflict") <= most_conflicts
     assert share_that_says_the_same(pairs, "other_subject", "other_subject_same_attr") <= 0.01
-    assert share_that_says_the_same(pairs, "duplicate") >= 0.75
+    assert share_that_says_the_same(pairs, "duplicate") >= 0.65

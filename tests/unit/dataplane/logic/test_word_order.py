@@ -132,6 +132,17 @@ def test_a_rewording_says_the_same(one: str, other: str) -> None:
     assert says_the_same(other, one)
 
 
+@pytest.mark.parametrize(
+    "passive", ["Ann was hired by Ben", "Ann got told by Ben", "the man hired by Ben is Ann", "小王被骗了"]
+)
+def test_a_passive_is_told_from_an_active(passive: str) -> None:
+    assert not in_same_order(passive, passive.replace(" by", "").replace("被", ""))
+
+
+def test_a_trade_by_profession_is_no_passive() -> None:
+    assert says_the_same("My sister is a welder by profession", "My sister's job is welder")
+
+
 def test_an_adverb_moved_to_the_front_counts_as_a_difference() -> None:
     assert not says_the_same("The gate opens at six today", "Today the gate opens at six")
 
