@@ -2,13 +2,31 @@
 
 from dataclasses import dataclass
 
+_SQLITE_MEANS = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_CORRUPT": "the file is damaged",
+    "SQLITE_NOTADB": "the file is no database",
+    "SQLITE_IOERR": "the disk failed",
+    "SQLITE_READONLY": "the file may not be written",
+    "SQLITE_CANTOPEN": "the file cannot be opened",
+}
+
 
 @dataclass
 class BackendUnavailable(Exception):
-    """A backend did not answer, or not in time."""
+    """A backend did not answer, or not in time. As text it says what the symbolic names of SQLite mean."""
 
     backend: str
     detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The detail for people."""
+        meaning = next((means for code, means in _SQLITE_MEANS.items() if self.detail.startswith(code)), "")
+        return f"{meaning} ({self.detail})" if meaning else self.detail or "does not answer"
 
 
 @dataclass

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 
 import grpc
 import uvloop
@@ -22,10 +23,12 @@ from dataplane.adapters.sqlite.connection import SqliteOptions, StoreInUse
 from dataplane.adapters.sqlite.migrate import SchemaTooNew
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.adapters.system import Ids
+from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.changes import OutboxRow
 from dataplane.codec import fields_of, parse_body
 from dataplane.config import DataPlaneConfig, read_config
 from dataplane.errors import BackendUnavailable
+from dataplane.health import READS, HealthChecks
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.tokens import TOKENIZER, tokens
 from dataplane.model import IndexEntry
@@ -48,19 +51,16 @@ from dataplane.ports import Cache, Clock, Embedder, RecordStore, TextIndex, Vect
 from dataplane.report import Calls, Reporter
 from dataplane.server.memory_service import MemoryService, Pipelines
 from memplane import __version__
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, until_told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, until_told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
-from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
+from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server
 from memplane.settings import BadConfig
 from memplane.v1 import policy_pb2
 from memplane.v1.memory_service_pb2_grpc import add_MemoryServiceServicer_to_server
 
 log = logging.getLogger("memplane.dataplane")
 
-READS = "memplane.v1.MemoryService"
-WRITES = "memplane.v1.MemoryService.Write"
 STOP_GRACE_S = 5.0
-CHECK_INTERVAL_S = 2.0
 WAITING_TEXTS = 4_096
 CACHE_BYTES = 64 * 1024 * 1024
 
@@ -97,8 +97,16 @@ class DataPlane:
     health: health.aio.HealthServicer
 
 
+class CannotOpen(Exception):
+    """A store cannot be opened; the text names the file and what to do."""
+
+
 async def serve(config: DataPlaneConfig) -> None:
-    """Serves until SIGTERM or SIGINT. Raises FolderInUse, AddressInUse, StoreInUse, SchemaTooNew or OSError."""
+    """Serves until SIGTERM or SIGINT.
+
+    Raises NoTrustedKey, FolderInUse, AddressInUse, StoreInUse, SchemaTooNew, CannotOpen or OSError.
+    """
+    read_trusted_keys(config.trusted_key)  # a wrong file would never let a policy in
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_folder(config.data_dir, "data plane"))
         calls = Calls()
@@ -108,10 +116,12 @@ async def serve(config: DataPlaneConfig) -> None:
         await plane.projectors.start(paused=config.projector_paused)
         plane.recorder.start()
         await plane.stream.start()
-        checks = asyncio.create_task(_check(plane), name="health")
+        parts = (plane.stores.records, plane.holder, plane.reporter, plane.health)
+        checks = asyncio.create_task(HealthChecks(*parts).run(), name="health")
         await server.start()
         log.info("serving on %s", address)
         announce(config.ready_file, address)
+        say_ready(config.announce, "data", address)
         await until_told_to_stop()
         checks.cancel()
         await _stop(plane)
@@ -120,14 +130,26 @@ async def serve(config: DataPlaneConfig) -> None:
 async def _open_stores(config: DataPlaneConfig, stack: AsyncExitStack) -> Stores:
     embedder = _embedder(config, stack)
     options = SqliteOptions(synchronous_full=config.synchronous_full)
-    records = await SqliteRecordStore.open(config.data_dir / "records.sqlite3", options=options, fields_of=fields_of)
+    path = config.data_dir / "records.sqlite3"
+    with _opening(path, "free the disk, or restore the file from a backup, or move it away to start with nothing"):
+        records = await SqliteRecordStore.open(path, options=options, fields_of=fields_of)
     stack.push_async_callback(records.close)
-    vectors = EdgeVectorIndex.open(config.data_dir / "vectors", embedder.dimension, embedder.model)
+    with _opening(config.data_dir / "vectors", "free the disk or make it writable; it is made from the record store"):
+        vectors = EdgeVectorIndex.open(config.data_dir / "vectors", embedder.dimension, embedder.model)
     stack.push_async_callback(vectors.close)
-    texts = EdgeTextIndex.open(config.data_dir / "texts", TOKENIZER)
+    with _opening(config.data_dir / "texts", "free the disk or make it writable; it is made from the record store"):
+        texts = EdgeTextIndex.open(config.data_dir / "texts", TOKENIZER)
     stack.push_async_callback(texts.close)
     cache = InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
     return Stores(records, vectors, texts, cache, embedder)
+
+
+@contextmanager
+def _opening(path: Path, advice: str) -> Iterator[None]:
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise CannotOpen(f"{path} cannot be opened: {error.words}; {advice}") from error
 
 
 def _embedder(config: DataPlaneConfig, stack: AsyncExitStack) -> Embedder:
@@ -147,7 +169,7 @@ def _wire(config: DataPlaneConfig, stores: Stores, server: grpc.aio.Server, call
         rescoring = Rescoring(RescoreParts(stores.records, gate_model, lambda: holder.current, clock))
     projectors = build_projectors(stores, ProjectorOptions(), rescoring)
     pipelines = build_pipelines(stores, projectors, recorder, gate_model, clock)
-    service = MemoryService(pipelines, lambda: holder.current, clock, stores.embedder.dimension)
+    service = MemoryService(pipelines, holder.require, clock, stores.embedder.dimension)
     add_MemoryServiceServicer_to_server(service, server)
     servicer = add_health_and_reflection(server, (READS,))
     reporter = Reporter(holder, calls, projectors, (*ADAPTERS, ("embedder", config.embedder)))
@@ -239,41 +261,6 @@ def _stream_options(config: DataPlaneConfig, address: str) -> PolicyStreamOption
     )
 
 
-async def _check(plane: DataPlane) -> None:
-    """Tells health what holds: alive always; reads and writes with a policy and an answering record store."""
-    loop = asyncio.get_running_loop()
-    while True:
-        answers = await _answers(plane, loop.time() + CHECK_INTERVAL_S)
-        ready = plane.holder.current is not None and answers
-        await set_health(plane.health, "", serving=True)
-        await set_health(plane.health, READS, serving=ready)
-        await set_health(plane.health, WRITES, serving=ready)
-        await _until_next_check(plane.holder)
-
-
-async def _answers(plane: DataPlane, deadline_s: float) -> bool:
-    reporter, records = plane.reporter, plane.stores.records
-    try:
-        reporter.last_position = await records.last_position(deadline_s)
-        reporter.memory_count = await records.count(deadline_s)
-    except BackendUnavailable as error:
-        reporter.record_store_problem = error.detail or "does not answer"
-        log.warning("record store does not answer: %s", error.detail)
-        return False
-    reporter.record_store_problem = ""
-    return True
-
-
-async def _until_next_check(holder: PolicyHolder) -> None:
-    """Waits for the next check; less when there was no policy and one comes."""
-    if holder.current is not None:
-        await asyncio.sleep(CHECK_INTERVAL_S)
-        return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CHECK_INTERVAL_S):
-            await holder.wait_loaded()
-
-
 async def _stop(plane: DataPlane) -> None:
     await plane.health.enter_graceful_shutdown()
     await plane.server.stop(STOP_GRACE_S)
@@ -291,8 +278,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadConfig as error:
         sys.stderr.write(f"memplane data: {error}\n")
         return 2
-    except (AddressInUse, FolderInUse, StoreInUse, SchemaTooNew, BackendUnavailable, OSError) as error:
+    except NoTrustedKey as error:
+        sys.stderr.write(f"memplane data: trusted-key: {error}; give it the control plane's signing_key.pub\n")
+        return 2
+    except (AddressInUse, FolderInUse, StoreInUse, SchemaTooNew, CannotOpen, OSError) as error:
         sys.stderr.write(f"memplane data: {error}\n")
+        return 1
+    except KeyboardInterrupt:  # Ctrl-C before there was something to stop in order
         return 1
     return 0
 

@@ -3,6 +3,7 @@
 import asyncio
 from enum import Enum
 
+from memplane.errors import PolicyAbsence, PolicyNotLoaded
 from memplane.policy.snapshot import PolicySnapshot
 
 
@@ -18,7 +19,8 @@ class PolicyHolder:
     """What requests read; only the policy stream writes it. Belongs to one event loop.
 
     `current` is None until a policy was accepted: then nothing is allowed. `loaded_time_us` is when `current` was put
-    here (0: never). `problem` tells why the newest attempt to load a policy failed; empty when it did not.
+    here (0: never). `problem` tells why the newest attempt to load a policy failed; empty when it did not. `absence`
+    tells callers why there is none, as long as there is none.
     """
 
     def __init__(self) -> None:
@@ -27,7 +29,14 @@ class PolicyHolder:
         self.loaded_time_us = 0
         self.control_plane_connected = False
         self.problem = ""
+        self.absence = PolicyAbsence.NOT_FETCHED
         self._loaded = asyncio.Event()
+
+    def require(self) -> PolicySnapshot:
+        """The policy in force. Raises PolicyNotLoaded, which tells why there is none."""
+        if self.current is None:
+            raise PolicyNotLoaded(self.absence)
+        return self.current
 
     def swap(self, snapshot: PolicySnapshot, origin: PolicyOrigin, loaded_time_us: int) -> None:
         """Puts a checked snapshot in force for every request that starts from now on."""

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from memplane.v1 import error_reason_pb2 as reasons
@@ -159,13 +160,25 @@ class Retryable(MemPlaneError):
         self.retry_after_s = retry_after_s
 
 
+class PolicyAbsence(Enum):
+    """Why a data plane has no policy: the name for programs (`cause` of PolicyNotLoaded), the value for people."""
+
+    NOT_FETCHED = "the control plane has not sent one yet"
+    NONE_IN_FORCE = "the control plane has none in force"
+    NO_CONTROL_PLANE = "no connection to the control plane (--control)"
+    NODE_KEY_REFUSED = "the control plane refuses the node key (MEMPLANE_DATA_NODE_KEY or --node-key)"
+    NO_TRUSTED_KEY = "the file of --trusted-key holds no public key"
+    UNTRUSTED = "what came is not signed by a key of --trusted-key"
+    REFUSED = "the data plane refused what came; its log says why"
+
+
 class PolicyNotLoaded(Retryable):
-    """The data plane has no policy yet, so nothing is allowed."""
+    """There is no policy yet, so nothing is allowed."""
 
     reason = reasons.ERROR_REASON_POLICY_NOT_LOADED
 
-    def __init__(self) -> None:
-        super().__init__("no policy has been loaded yet", retry_after_s=2.0)
+    def __init__(self, absence: PolicyAbsence = PolicyAbsence.NONE_IN_FORCE) -> None:
+        super().__init__(f"no policy has been loaded yet: {absence.value}", retry_after_s=2.0, cause=absence.name)
 
 
 class Unavailable(Retryable):

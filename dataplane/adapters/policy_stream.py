@@ -17,6 +17,7 @@ from dataplane.adapters.last_good import CorruptLastGood, LastGoodFile
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.ports import Clock
+from memplane.errors import PolicyAbsence
 from memplane.policy.codec import InvalidPolicy
 from memplane.policy.snapshot import PolicySnapshot, UntrustedSnapshot, open_signed
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
@@ -94,6 +95,7 @@ class PolicyStream:
         self._jitter = secrets.SystemRandom()
         self._task: asyncio.Task[None] | None = None
         self._last_failure = ""
+        self._refused: PolicyAbsence | None = None
         self.failure_count = 0
 
     async def start(self) -> None:
@@ -134,6 +136,7 @@ class PolicyStream:
 
     def _note_failure(self, error: Exception) -> None:
         self.failure_count += 1
+        self._holder.absence = _absence_of(error, PolicyAbsence.NO_CONTROL_PLANE)
         if isinstance(error, NoTrustedKey):
             self._holder.problem = _words(error)
         reason = f"no policy stream from {self._options.control_address}: {_words(error)}"
@@ -162,6 +165,7 @@ class PolicyStream:
                 answer = await self._answer_snapshot(response)
             else:
                 self._holder.confirm(response.version_info, response.generation)
+                self._note_absence(response.generation)
                 silence_s = min(self._options.silence_s, _HEARTBEATS_UNTIL_LOST * response.heartbeat.interval_ms / 1000)
                 answer = self._message()
 
@@ -196,10 +200,18 @@ class PolicyStream:
             await asyncio.to_thread(self._last_good.write, signed)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it is a NACK, and the old one stays
             self._note_problem(f"a policy was refused: {_words(error)}", error)
+            self._refused = self._holder.absence = _absence_of(error, PolicyAbsence.REFUSED)
             return _words(error)
         self._holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, self._clock.now_us())
         log.info("policy generation %d is in force", snapshot.generation)
         return ""
+
+    def _note_absence(self, generation_in_force: int) -> None:
+        """A heartbeat came instead of a policy: there is none, or what there is was refused before."""
+        if generation_in_force == 0:
+            self._refused = None
+        fallback = PolicyAbsence.NOT_FETCHED if generation_in_force else PolicyAbsence.NONE_IN_FORCE
+        self._holder.absence = self._refused or fallback
 
     def _note_problem(self, problem: str, error: Exception) -> None:
         self._holder.problem = problem
@@ -236,7 +248,23 @@ def pause_s(options: PolicyStreamOptions, failures_in_a_row: int, jitter: float)
     return max(_LEAST_PAUSE_S, jitter * min(options.backoff_max_s, ceiling_s))
 
 
+def _absence_of(error: Exception, otherwise: PolicyAbsence) -> PolicyAbsence:
+    if isinstance(error, UntrustedSnapshot):
+        return PolicyAbsence.UNTRUSTED
+    if isinstance(error, NoTrustedKey):
+        return PolicyAbsence.NO_TRUSTED_KEY
+    return PolicyAbsence.NODE_KEY_REFUSED if _is_key_refused(error) else otherwise
+
+
+def _is_key_refused(error: Exception) -> bool:
+    return isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
 def _words(error: Exception) -> str:
+    if _is_key_refused(error):
+        return f"{PolicyAbsence.NODE_KEY_REFUSED.value}; give the key whose hash the control plane was started with"
+    if isinstance(error, UntrustedSnapshot):
+        return f"{type(error).__name__}: {error}; --trusted-key must be the control plane's signing_key.pub"
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     return f"{type(error).__name__}: {error}"

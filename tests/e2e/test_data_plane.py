@@ -253,3 +253,24 @@ async def test_no_search_sees_two_versions_while_policy_is_reloaded(tmp_path: Pa
 async def reload(control: ControlProcess) -> Any:
     request = admin_pb2.ReloadPolicySetRequest(wait_for_acks=Duration(seconds=20))
     return await control.call("ReloadPolicySet", request)
+
+
+@pytest.mark.parametrize("content", [None, b"a host name\n"], ids=["missing", "no key"])
+async def test_a_trusted_key_that_is_none_is_named_at_start(tmp_path: Path, content: bytes | None) -> None:
+    key = tmp_path / "key"
+    if content is not None:
+        key.write_bytes(content)
+    data = DataProcess(tmp_path / "data", "127.0.0.1:1", key)
+    with pytest.raises(AssertionError, match=r"trusted-key: .*signing_key.pub"):
+        await data.start()
+    assert data.process is not None
+    assert data.process.returncode == 2
+
+
+async def test_a_damaged_record_store_is_named_with_what_to_do(tmp_path: Path) -> None:
+    async with both(tmp_path) as (_, data):
+        await data.stop()
+        store = data.data_dir / "records.sqlite3"
+        store.write_bytes(b"no database" * 1000)
+        with pytest.raises(AssertionError, match=r"records.sqlite3 cannot be opened: the file is no database .*backup"):
+            await data.start()

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from memplane.errors import PolicyAbsence, PolicyNotLoaded
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -43,3 +44,13 @@ def test_nothing_is_confirmed_before_there_is_a_policy() -> None:
     holder = PolicyHolder()
     holder.confirm("", 0)
     assert holder.origin is PolicyOrigin.NONE
+
+
+def test_without_a_policy_callers_hear_why() -> None:
+    holder = PolicyHolder()
+    holder.absence = PolicyAbsence.UNTRUSTED
+    with pytest.raises(PolicyNotLoaded, match="--trusted-key") as raised:
+        holder.require()
+    assert raised.value.metadata["cause"] == "UNTRUSTED"
+    holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 7)
+    assert holder.require() is SNAPSHOT

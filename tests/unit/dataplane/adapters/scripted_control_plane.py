@@ -36,6 +36,7 @@ class ScriptedControlPlane(PolicyDiscoveryServiceServicer):
 
     address: str = ""
     streams: int = 0
+    refuses_key: bool = False
     heard: list[discovery_pb2.StreamPoliciesRequest] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     outgoing: asyncio.Queue[discovery_pb2.StreamPoliciesResponse] = field(default_factory=asyncio.Queue)
@@ -45,6 +46,8 @@ class ScriptedControlPlane(PolicyDiscoveryServiceServicer):
     ) -> AsyncIterator[discovery_pb2.StreamPoliciesResponse]:
         self.streams += 1
         self.metadata = {key: str(value) for key, value in context.invocation_metadata() or ()}
+        if self.refuses_key:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no valid API key")
         reader = asyncio.create_task(self._listen(request_iterator))
         try:
             while (response := await self.outgoing.get()) is not END:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from dataplane.adapters.last_good import LastGoodFile
 from dataplane.adapters.policy_stream import MAX_DETAIL_BYTES, PolicyStream, PolicyStreamOptions, pause_s
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from memplane.errors import PolicyAbsence
 from memplane.policy.snapshot import sign
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
@@ -280,3 +281,42 @@ def test_the_wait_after_failures_doubles_up_to_its_ceiling(tmp_path: Path, failu
 
 def test_the_node_key_is_not_printed(options: PolicyStreamOptions) -> None:
     assert "node-key" not in repr(options)
+
+
+@pytest.mark.parametrize(
+    ("bad", "absence"),
+    [
+        (signed_snapshot(OTHER_KEY, 2), PolicyAbsence.UNTRUSTED),
+        (sign(policy_pb2.PolicySnapshot(version_info="v", generation=2, policy_json=b"{"), KEY), PolicyAbsence.REFUSED),
+    ],
+    ids=["unknown key", "no JSON"],
+)
+async def test_why_there_is_no_policy_is_told_also_after_the_next_heartbeat(
+    plane: Plane, bad: policy_pb2.SignedPolicySnapshot, absence: PolicyAbsence
+) -> None:
+    scripted, options = plane
+    async with streaming(options) as (holder, _):
+        assert holder.absence is PolicyAbsence.NOT_FETCHED
+        scripted.beat()
+        await eventually(lambda: holder.absence.name, PolicyAbsence.NONE_IN_FORCE.name.__eq__)
+        scripted.push("bad", bad)
+        await answer(scripted, "bad")
+        scripted.beat("v", 2)
+        await eventually(lambda: len(scripted.heard), lambda count: count == 4)
+        assert holder.absence is absence
+
+
+async def test_an_unreachable_control_plane_is_why_there_is_no_policy(options: PolicyStreamOptions) -> None:
+    async with streaming(options) as (holder, stream):
+        await eventually(lambda: stream.failure_count, bool)
+        assert holder.absence is PolicyAbsence.NO_CONTROL_PLANE
+        options.trusted_key_file.unlink()
+        await eventually(lambda: holder.absence.name, PolicyAbsence.NO_TRUSTED_KEY.name.__eq__)
+
+
+async def test_a_refused_node_key_is_named_by_its_setting(plane: Plane, caplog: pytest.LogCaptureFixture) -> None:
+    scripted, options = plane
+    scripted.refuses_key = True
+    async with streaming(options) as (holder, _):
+        await eventually(lambda: holder.absence.name, PolicyAbsence.NODE_KEY_REFUSED.name.__eq__)
+    assert "MEMPLANE_DATA_NODE_KEY" in caplog.text

@@ -1,0 +1,86 @@
+"""Tells health what holds: alive always; reads and writes with a policy and a record store that does them.
+
+Services: "" (the process lives), READS and WRITES. A record store that reads and takes no writes, as on a full disk,
+leaves READS serving.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from contextlib import suppress
+
+from grpc_health.v1 import health
+
+from dataplane.errors import BackendUnavailable
+from dataplane.policy_holder import PolicyHolder
+from dataplane.ports import RecordStore
+from dataplane.report import Reporter
+from memplane.rpc.server import set_health
+
+log = logging.getLogger("memplane.dataplane.health")
+
+READS = "memplane.v1.MemoryService"
+WRITES = "memplane.v1.MemoryService.Write"
+CHECK_INTERVAL_S = 2.0
+WRITE_CHECK_S = 5.0
+"""How long the check's own write may wait behind others. Unmeasured."""
+NO_INDEX = "health"
+"""The watermark that the check writes; no index has this name."""
+
+
+class HealthChecks:
+    """Looks every CHECK_INTERVAL_S, and tells `servicer` and `reporter`."""
+
+    def __init__(
+        self, records: RecordStore, holder: PolicyHolder, reporter: Reporter, servicer: health.aio.HealthServicer
+    ):
+        self._records = records
+        self._holder = holder
+        self._reporter = reporter
+        self._servicer = servicer
+
+    async def run(self) -> None:
+        """Looks until cancelled."""
+        while True:
+            await self.look()
+            await self._until_next()
+
+    async def look(self) -> None:
+        """Looks once."""
+        no_reads = await _problem_of(self._read())
+        await set_health(self._servicer, "", serving=True)
+        await set_health(self._servicer, READS, serving=self._holder.current is not None and not no_reads)
+        no_writes = no_reads or await _problem_of(self._write())
+        await set_health(self._servicer, WRITES, serving=self._holder.current is not None and not no_writes)
+        self._note(no_reads or (f"takes no writes: {no_writes}" if no_writes else ""))
+
+    async def _read(self) -> None:
+        deadline_s = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
+        self._reporter.last_position = await self._records.last_position(deadline_s)
+        self._reporter.memory_count = await self._records.count(deadline_s)
+
+    async def _write(self) -> None:
+        deadline_s = asyncio.get_running_loop().time() + WRITE_CHECK_S
+        await self._records.save_watermark(NO_INDEX, 0, deadline_s)
+
+    def _note(self, problem: str) -> None:
+        if problem != self._reporter.record_store_problem:
+            log.log(logging.ERROR if problem else logging.INFO, "record store: %s", problem or "well again")
+        self._reporter.record_store_problem = problem
+
+    async def _until_next(self) -> None:
+        """Waits for the next look; less when there was no policy and one comes."""
+        if self._holder.current is not None:
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_INTERVAL_S):
+                await self._holder.wait_loaded()
+
+
+async def _problem_of(work: Awaitable[None]) -> str:
+    try:
+        await work
+    except BackendUnavailable as error:
+        return error.words
+    return ""

@@ -1,0 +1,84 @@
+"""What health says, with a record store that fails as it is told to."""
+
+from typing import Any
+
+import pytest
+from grpc_health.v1 import health, health_pb2
+
+from dataplane.errors import BackendUnavailable
+from dataplane.health import READS, WRITES, HealthChecks
+from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from dataplane.report import Calls, Reporter
+from tests.unit.dataplane.test_policy_holder import SNAPSHOT
+
+
+class FailingStore:
+    """Fails the methods named in `fails`."""
+
+    def __init__(self, *fails: str) -> None:
+        self.fails = set(fails)
+
+    def __getattr__(self, name: str) -> Any:
+        async def answer(*_given: object) -> int:
+            if name in self.fails:
+                raise BackendUnavailable("record_store", "SQLITE_FULL")
+            return 3
+
+        return answer
+
+
+async def states(servicer: health.aio.HealthServicer) -> dict[str, bool]:
+    found = {}
+    for service in ("", READS, WRITES):
+        answer = await servicer.Check(health_pb2.HealthCheckRequest(service=service), None)
+        found[service] = answer.status == health_pb2.HealthCheckResponse.SERVING
+    return found
+
+
+class Looking:
+    """Health checks of a store; the policy is there unless told otherwise."""
+
+    def __init__(self, store: FailingStore, has_policy: bool = True) -> None:
+        holder = PolicyHolder()
+        if has_policy:
+            holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
+        given: Any = store
+        self.servicer = health.aio.HealthServicer()
+        self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")])  # type: ignore[arg-type]
+        self.checks = HealthChecks(given, holder, self.reporter, self.servicer)
+
+    async def look(self) -> tuple[dict[str, bool], str]:
+        """What health says, and what the report says of the record store."""
+        await self.checks.look()
+        (store,) = self.reporter.report().backends
+        return await states(self.servicer), store.detail
+
+
+async def test_a_well_store_with_a_policy_serves_reads_and_writes() -> None:
+    looking = Looking(FailingStore())
+    assert await looking.look() == ({"": True, READS: True, WRITES: True}, "")
+    assert (looking.reporter.memory_count, looking.reporter.last_position) == (3, 3)
+
+
+async def test_without_a_policy_it_is_alive_and_nothing_else() -> None:
+    found, _ = await Looking(FailingStore(), has_policy=False).look()
+    assert found == {"": True, READS: False, WRITES: False}
+
+
+async def test_a_full_disk_stops_writes_alone_is_reported_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    store = FailingStore("save_watermark")
+    looking = Looking(store)
+    for _ in range(2):
+        found, detail = await looking.look()
+        assert found == {"": True, READS: True, WRITES: False}
+        assert detail == "takes no writes: the disk is full (SQLITE_FULL)"
+    assert len(caplog.records) == 1
+    store.fails.clear()
+    assert await looking.look() == ({"": True, READS: True, WRITES: True}, "")
+
+
+@pytest.mark.parametrize("method", ["last_position", "count"])
+async def test_a_store_that_does_not_read_serves_nothing(method: str) -> None:
+    found, detail = await Looking(FailingStore(method)).look()
+    assert found == {"": True, READS: False, WRITES: False}
+    assert detail == "the disk is full (SQLITE_FULL)"
