@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import grpc
 
-from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.project import Projector, Projectors
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.v1 import policy_pb2
 
@@ -57,6 +57,14 @@ class Reporter:
         for projector in self._projectors:
             if projector.name == backend:
                 status.healthy = not projector.last_error
-                status.detail = projector.last_error or ("" if projector.is_level else "being rebuilt")
+                status.detail = _detail(projector)
                 status.lag = max(0, self.last_position - projector.position)
         return status
+
+
+def _detail(projector: Projector) -> str:
+    if projector.last_error:
+        return projector.last_error
+    if not projector.is_level:
+        return "being rebuilt"
+    return "erased data awaits purging" if projector.purge_due else ""

@@ -56,16 +56,20 @@ class ForgetPipeline:
             for _ in range(ATTEMPTS):
                 done = await self._attempt(forgetting, caller, deadline_s)
                 if done is not None:
-                    return await self._finish(*done)
+                    return await self._finish(*done, hard=forgetting.hard)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
 
     async def _finish(
-        self, response: memory_service_pb2.ForgetMemoryResponse, position: int
+        self, response: memory_service_pb2.ForgetMemoryResponse, position: int, hard: bool
     ) -> tuple[memory_service_pb2.ForgetMemoryResponse, int]:
         await self._parts.projectors.wait_for(position, REMOVAL_BUDGET_S)
-        pending = [projector.name for projector in self._parts.projectors if projector.position < position]
+        pending = [
+            projector.name
+            for projector in self._parts.projectors
+            if projector.position < position or (hard and projector.purge_due)
+        ]
         response.pending_backends[:] = pending
         return response, position
 

@@ -9,12 +9,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dataplane.changes import OutboxRow
 from dataplane.codec import parse_body
 from dataplane.errors import BackendUnavailable
 from dataplane.model import IndexEntry, State, Vector
+from dataplane.pipelines.purge import Purge, PurgeOptions
 from dataplane.pipelines.rescore import Rescoring
 from dataplane.ports import Embedder, Index, RecordStore
 
@@ -33,6 +34,7 @@ class ProjectorOptions:
     backoff_s: float = 0.5
     trim_interval_s: float = 10.0
     level_wait_s: float = 20.0
+    purge: PurgeOptions = field(default_factory=PurgeOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Projector:
         self._unflushed = False
         self._flushed_at_s = 0.0
         self._levelled = asyncio.Event()
+        self._purge = Purge(store, projection.name, projection.index, options.purge)
 
     async def start(self) -> None:
         """Begins to bring the index level with the record store and to follow the outbox."""
@@ -84,6 +87,11 @@ class Projector:
     def is_level(self) -> bool:
         """False while the index is compared and filled after a start: until then it may lack old memories."""
         return self._levelled.is_set()
+
+    @property
+    def purge_due(self) -> bool:
+        """Whether files of the index still hold something that was erased for good, up to `position`."""
+        return self._purge.is_due
 
     async def stop(self) -> None:
         """Stops following and flushes what was projected."""
@@ -128,6 +136,8 @@ class Projector:
                 await self._running.wait()
                 moved = await self._step()
                 await self._flush_when_due()
+                if not moved:
+                    await self._purge.run_when_due()
             except BackendUnavailable as error:
                 await self._back_off(f"{error.backend}: {error.detail}")
             except Exception as error:  # noqa: BLE001 - the loop must live on: told in last_error, logged, tried again
@@ -139,6 +149,7 @@ class Projector:
 
     async def _start_level(self) -> None:
         watermark = await self._store.watermark(self.name, self._deadline())
+        await self._purge.load(self._deadline())
         await self._level()
         self.position = watermark
         self._levelled.set()
@@ -156,9 +167,11 @@ class Projector:
             self._flushed_at_s = now_s
 
     async def _rest(self) -> None:
-        timeout_s = self._options.flush_interval_s if self._unflushed else None
+        waits_s = [self._options.flush_interval_s] if self._unflushed else []
+        if self._purge.wait_s is not None:
+            waits_s.append(self._purge.wait_s)
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(min(waits_s, default=None)):
                 await self._wake.wait()
         except TimeoutError:
             return
@@ -173,6 +186,7 @@ class Projector:
         if not rows:
             return False
         await self._apply(rows)
+        await self._purge.note(rows, self._deadline())
         self._unflushed = True
         async with self._moved:
             self.position = rows[-1].position

@@ -61,7 +61,7 @@ class _ForgetModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ForgetMode
     FORGET_MODE_SOFT: _ForgetMode.ValueType  # 1
     """Found by nothing; its content stays in the record store."""
     FORGET_MODE_HARD: _ForgetMode.ValueType  # 2
-    """Content, versions and embeddings are removed."""
+    """Content, versions and embeddings are removed; `pending_backends` says from which files not yet."""
 
 class ForgetMode(_ForgetMode, metaclass=_ForgetModeEnumTypeWrapper):
     """How thoroughly to forget."""
@@ -71,7 +71,7 @@ FORGET_MODE_UNSPECIFIED: ForgetMode.ValueType  # 0
 FORGET_MODE_SOFT: ForgetMode.ValueType  # 1
 """Found by nothing; its content stays in the record store."""
 FORGET_MODE_HARD: ForgetMode.ValueType  # 2
-"""Content, versions and embeddings are removed."""
+"""Content, versions and embeddings are removed; `pending_backends` says from which files not yet."""
 Global___ForgetMode: _TypeAlias = ForgetMode  # noqa: Y015
 
 @_typing.final
@@ -930,7 +930,12 @@ class ForgetMemoryResponse(_message.Message):
     """Version of the policy in force."""
     @_builtins.property
     def pending_backends(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Indexes that still hold a copy, which no search returns; the projector removes it."""
+        """Indexes that still hold a copy, which no search returns. SOFT: those that have not followed the change yet. HARD:
+        also those that have, but whose files on disk still contain fields and embedding of an erased memory; they are
+        rewritten without it seconds later, one rewrite for all that was erased by then. Repeat the call with the same
+        request_id to see what is left. The record store is not named: it overwrites what it erases before the call
+        returns, or with the next write where a reader still holds its log.
+        """
 
     def __init__(
         self,

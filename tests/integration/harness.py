@@ -23,6 +23,7 @@ from dataplane.codec import fields_of
 from dataplane.logic.tokens import TOKENIZER
 from dataplane.main import CACHE_BYTES, Stores, build_pipelines, build_projectors
 from dataplane.pipelines.project import ProjectorOptions, Projectors
+from dataplane.pipelines.purge import PurgeOptions
 from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.rescore import RescoreParts, Rescoring
 from dataplane.server.memory_service import MemoryService
@@ -91,7 +92,11 @@ async def running_plane(
     async with AsyncExitStack() as stack:
         made = await open_stores(folder, stack, **stores)
         options = ProjectorOptions(
-            flush_interval_s=0.05, backoff_s=0.02, trim_interval_s=0.1, level_wait_s=stores.get("level_wait_s", 20.0)
+            flush_interval_s=0.05,
+            backoff_s=0.02,
+            trim_interval_s=0.1,
+            level_wait_s=stores.get("level_wait_s", 20.0),
+            purge=PurgeOptions(delay_s=stores.get("purge_delay_s", 1.0)),
         )
         recorder, clock = Recorder(made.records, 0.01), FixtureClock()
         gate_model = stores.get("gate_model")

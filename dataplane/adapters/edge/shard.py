@@ -221,7 +221,13 @@ class Shard:
             await asyncio.sleep(0)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.to_thread(partial(_guarded, self._spec, work))
+        """Runs what waits for the disk. Cancelled, it still ends before anybody else touches the shard or its files."""
+        running = asyncio.ensure_future(asyncio.to_thread(partial(_guarded, self._spec, work)))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.gather(running, return_exceptions=True)
+            raise
 
     async def close(self) -> None:
         """Flushes and closes. Idempotent."""

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import pytest
 
 from dataplane.policy_holder import PolicyHolder
 from dataplane.report import Calls, Reporter
@@ -31,3 +32,13 @@ def test_an_index_tells_how_far_it_lags_and_what_is_wrong() -> None:
     store, index = made.report().backends
     assert (store.backend, store.adapter, store.healthy, store.lag) == ("record_store", "sqlite", True, 0)
     assert (index.backend, index.healthy, index.detail, index.lag) == ("text_index", False, "text_index: disk full", 3)
+
+
+@pytest.mark.parametrize(
+    ("is_level", "purge_due", "detail"),
+    [(True, False, ""), (True, True, "erased data awaits purging"), (False, True, "being rebuilt")],
+)
+def test_a_healthy_index_tells_what_it_still_has_to_do(is_level: bool, purge_due: bool, detail: str) -> None:
+    index = SimpleNamespace(name="text_index", position=0, last_error="", is_level=is_level, purge_due=purge_due)
+    told = reporter(Calls(), index).report().backends[1]
+    assert (told.healthy, told.detail) == (True, detail)

@@ -1,0 +1,103 @@
+"""When an index is purged, and what becomes of a purge that fails or is cut off."""
+
+import asyncio
+
+import pytest
+
+from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
+from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
+from dataplane.changes import Erasure, OutboxRow
+from dataplane.errors import BackendUnavailable
+from dataplane.pipelines.purge import Purge, PurgeOptions
+from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
+
+AT_ONCE = PurgeOptions(delay_s=0.0)
+
+
+class CountingIndex(InMemoryVectorIndex):
+    """Counts purges; the first `failures` of them fail."""
+
+    def __init__(self, failures: int = 0):
+        super().__init__(4)
+        self.purges = 0
+        self.failures = failures
+
+    async def purge(self, deadline_s: float) -> None:
+        self.purges += 1
+        if self.purges <= self.failures:
+            raise BackendUnavailable("vector_index", "no space left")
+
+
+def soon() -> float:
+    return asyncio.get_running_loop().time() + 10
+
+
+def gone(memory_id: str, position: int) -> OutboxRow:
+    return OutboxRow(position, memory_id, "dept.a", None, None)
+
+
+@pytest.fixture
+async def store() -> InMemoryRecordStore:
+    """mem_1 and mem_2 were erased, mem_3 never was there."""
+    store = InMemoryRecordStore(fields_of)
+    for memory_id in ("mem_1", "mem_2"):
+        memory = memory_of(memory_id, content=memory_id)
+        await store.commit([commit_of(memory)], soon())
+        erasure = Erasure(
+            scope=scope_of(memory.namespace), memory_id=memory_id, now_us=0, principal_id="user", reason=""
+        )
+        await store.erase(erasure, soon())
+    return store
+
+
+async def test_an_erased_row_makes_a_purge_due_and_one_purge_serves_many(store: InMemoryRecordStore) -> None:
+    index = CountingIndex()
+    purge = Purge(store, "vector_index", index, AT_ONCE)
+    await purge.note([gone("mem_3", 5), gone("mem_1", 7)], soon())
+    assert purge.is_due
+    assert await store.watermark("vector_index.purge", soon()) == 7
+    await purge.note([gone("mem_2", 8)], soon())
+    await purge.run_when_due()
+    await purge.run_when_due()
+    assert index.purges == 1
+    assert not purge.is_due
+    assert await store.watermark("vector_index.purge", soon()) == 0
+
+
+async def test_a_row_that_only_left_the_index_makes_none_due(store: InMemoryRecordStore) -> None:
+    purge = Purge(store, "vector_index", CountingIndex(), AT_ONCE)
+    await purge.note([gone("mem_3", 5)], soon())
+    assert not purge.is_due
+    assert purge.wait_s is None
+
+
+async def test_it_waits_for_more_erasures_before_it_purges(store: InMemoryRecordStore) -> None:
+    index = CountingIndex()
+    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=600.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due()
+    assert index.purges == 0
+    assert purge.is_due
+    assert purge.wait_s == pytest.approx(600.0, abs=5.0)
+
+
+async def test_a_purge_that_a_process_left_behind_is_due_in_the_next(store: InMemoryRecordStore) -> None:
+    await Purge(store, "vector_index", CountingIndex(), AT_ONCE).note([gone("mem_1", 7)], soon())
+    index = CountingIndex()
+    purge = Purge(store, "vector_index", index, AT_ONCE)
+    assert not purge.is_due
+    await purge.load(soon())
+    assert purge.is_due
+    await purge.run_when_due()
+    assert index.purges == 1
+
+
+async def test_a_failed_purge_stays_due_and_is_tried_again_later(store: InMemoryRecordStore) -> None:
+    index = CountingIndex(failures=1)
+    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=0.0, retry_s=600.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due()
+    await purge.run_when_due()
+    assert index.purges == 1
+    assert purge.is_due
+    assert await store.watermark("vector_index.purge", soon()) == 7
