@@ -136,8 +136,7 @@ class Projector:
                 await self._running.wait()
                 moved = await self._step()
                 await self._flush_when_due()
-                if not moved:
-                    await self._purge.run_when_due()
+                await self._purge.run_when_due(drained=not moved)
             except BackendUnavailable as error:
                 await self._back_off(f"{error.backend}: {error.detail}")
             except Exception as error:  # noqa: BLE001 - the loop must live on: told in last_error, logged, tried again

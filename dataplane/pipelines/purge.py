@@ -19,12 +19,13 @@ log = logging.getLogger("memplane.purge")
 
 @dataclass(frozen=True, slots=True)
 class PurgeOptions:
-    """Seconds from the first erasure to the purge, to the next try of a failed one, and that one may take. Unmeasured.
+    """Seconds from the first erasure to the purge, that it lets the outbox go first, to a next try, and of a purge.
 
-    The delay lets many erasures share a purge.
+    The delay lets many erasures share a purge. Unmeasured.
     """
 
     delay_s: float = 5.0
+    patience_s: float = 60.0
     retry_s: float = 60.0
     timeout_s: float = 600.0
 
@@ -66,11 +67,14 @@ class Purge:
             await self._store.save_watermark(self._marker, first, deadline_s)
             self._at_s = _now_s() + self._options.delay_s
 
-    async def run_when_due(self) -> None:
-        """Purges when it is time; a failed one is logged and tried again later. The index must not be written to."""
-        if self.wait_s != 0.0:
-            return
+    async def run_when_due(self, *, drained: bool) -> None:
+        """Purges when it is time; a failed one is logged and tried again later. The index must not be written to.
+
+        Before the outbox is `drained` it has patience, but not for ever: writes may never cease.
+        """
         started_s = _now_s()
+        if self._at_s is None or started_s < self._at_s + (0.0 if drained else self._options.patience_s):
+            return
         self._at_s = started_s + self._options.retry_s
         deadline_s = started_s + self._options.timeout_s
         try:

@@ -57,8 +57,8 @@ async def test_an_erased_row_makes_a_purge_due_and_one_purge_serves_many(store: 
     assert purge.is_due
     assert await store.watermark("vector_index.purge", soon()) == 7
     await purge.note([gone("mem_2", 8)], soon())
-    await purge.run_when_due()
-    await purge.run_when_due()
+    await purge.run_when_due(drained=True)
+    await purge.run_when_due(drained=True)
     assert index.purges == 1
     assert not purge.is_due
     assert await store.watermark("vector_index.purge", soon()) == 0
@@ -75,7 +75,7 @@ async def test_it_waits_for_more_erasures_before_it_purges(store: InMemoryRecord
     index = CountingIndex()
     purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
-    await purge.run_when_due()
+    await purge.run_when_due(drained=True)
     assert index.purges == 0
     assert purge.is_due
     assert purge.wait_s == pytest.approx(600.0, abs=5.0)
@@ -88,7 +88,7 @@ async def test_a_purge_that_a_process_left_behind_is_due_in_the_next(store: InMe
     assert not purge.is_due
     await purge.load(soon())
     assert purge.is_due
-    await purge.run_when_due()
+    await purge.run_when_due(drained=True)
     assert index.purges == 1
 
 
@@ -96,8 +96,19 @@ async def test_a_failed_purge_stays_due_and_is_tried_again_later(store: InMemory
     index = CountingIndex(failures=1)
     purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=0.0, retry_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
-    await purge.run_when_due()
-    await purge.run_when_due()
+    await purge.run_when_due(drained=True)
+    await purge.run_when_due(drained=True)
     assert index.purges == 1
     assert purge.is_due
     assert await store.watermark("vector_index.purge", soon()) == 7
+
+
+@pytest.mark.parametrize(("patience_s", "purges"), [(600.0, 0), (0.0, 1)])
+async def test_it_lets_the_outbox_go_first_but_not_for_ever(
+    store: InMemoryRecordStore, patience_s: float, purges: int
+) -> None:
+    index = CountingIndex()
+    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=0.0, patience_s=patience_s))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due(drained=False)
+    assert index.purges == purges
