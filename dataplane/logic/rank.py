@@ -8,12 +8,14 @@
 - frequency: log(1 + n) / log(1 + n of the most used candidate), n = recent accesses; 0 when none was used.
 - credibility: the policy's trust in the source type. task_alignment: 1 when the category is the task type.
 
-When the query names identifiers, or no candidate has a similarity (the embedder is down), the vector's weight moves to
-the text signal, if any candidate has one. Order: score descending, ties by memory id.
+When the query names identifiers that a candidate holds, or no candidate has a similarity (the embedder is down), the
+vector's weight moves to the text signal, if any candidate has one. Order: candidates that hold more of the query's
+identifiers first, so that neither use nor age outvotes an exact match; then score descending, ties by memory id.
 
 A query that asks for the latest ("now", 最新) is ordered by time among equals in relevance: candidates whose relevance
-is at least 0.9 of the best one's come first, newest first; the others follow by score. So the newest memory wins only
-if it answers the question. Relevance is the weighted mean of vector and text; 0.9 is unmeasured.
+is at least 0.9 of the best one's come first, newest first; the others follow by score. Identifiers held come before
+that too. So the newest memory wins only if it answers the question. Relevance is the weighted mean of vector and text;
+0.9 is unmeasured.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +33,15 @@ UNKNOWN_TIME = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RankInput:
-    """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown."""
+    """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown.
+
+    `identifiers_held`: how many of the query's identifiers its content holds.
+    """
 
     candidate: StoredCandidate
     similarity: float | None
     text: float | None
+    identifiers_held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,17 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
         signals = _signals(item, age_us, ranking, tables)
         score = _score(signals, weights)
         ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us))
-    return _ordered(ranked, weights, ranking.intent)
+    held = {item.candidate.memory.memory_id: item.identifiers_held for item in items}
+    return sorted(
+        _ordered(ranked, weights, ranking.intent), key=lambda item: held[item.candidate.memory.memory_id], reverse=True
+    )
 
 
 def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
     """The policy's weights with a sum of 1, the vector's moved to text where the rules above say so."""
     given = ranking.policy.weights
     vector, text = given.vector, given.text
-    by_text = ranking.intent.identifiers or all(item.similarity is None for item in items)
+    by_text = any(item.identifiers_held for item in items) or all(item.similarity is None for item in items)
     if by_text and any(item.text for item in items):
         vector, text = 0.0, vector + text
     total = given.total()

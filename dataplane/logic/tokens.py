@@ -1,7 +1,9 @@
 """The tokens of a text, for every text index: we segment, the index splits at white space.
 
-Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.example`, `self-care`) are one token;
-those that name something (they hold a digit, `_` or `@`, and are no date, time or decimal) are *identifiers*. An index
+Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.example`, `self-care`) are one token.
+*Identifiers* name one thing: compounds that hold a digit, `_` or `@` and are no date, time or decimal; words of four or
+more letters and digits mixed that are no measure, ordinal or period (`vm12`, `SN0007`; not `100km`, `1990s`, `fy2023`);
+numbers of five or more digits that are no amount: not round (…000), no date, no currency or unit beside them. An index
 holds a compound and its parts; a query asks for an identifier by its whole token alone, so that `X-200` finds neither
 `X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each pair of neighbouring
 characters, and a query asks for those of its longer words and of words of one character side by side, so that a word is
@@ -45,28 +47,44 @@ _PIECE = re.compile(
 )
 _NUMERIC = re.compile(r"\d{1,4}(?:[-/.]\d{1,4}){1,2}")
 _NAMING = re.compile(r"[\d_@]")
+_MIXED = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d]).{4,}")
+_MEASURE = re.compile(
+    r"\d{1,5}[^\W\d]+|\d+0{3}[^\W\d]+|\d+(?:x\d+)+|(?:\d{1,2}[dhms]){2,}\d*|(?:fy|cy)\d+|\d{4}[hqw]\d{1,2}"
+)
+_LONG_NUMBER = re.compile(r"(?!\d+000$)(?!(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$)\d{5,}")
+_CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|\b(?:usd|eur|gbp|rmb|cny))\s?$")
+_UNIT_AFTER = re.compile(
+    r"\s?(?:[元块円€£%]|美元|欧元|公里|千米|公斤|平米|平方|[万亿千米斤克吨人步次字件辆套张份册名位条股票倍个天年]|\$)"
+    r"|\s(?:dollars|euros|pounds|yuan|yen|usd|eur|gbp|rmb|cny|km|kilometers|kilometres|miles|meters|metres|feet|kg|grams|tons"
+    r"|steps|people|users|words|items|copies|views|followers|points|tokens|employees|students|times|years|days|hours|minutes"
+    r"|seconds|square|percent|calories|kcal|records|rows|lines|pages|votes|seats|units|members|customers)\b"
+)
+"""What makes a long number an amount; our own list."""
+_LONGEST_AMOUNT = 7
+"""Digits of an amount told by its unit alone: 个, 天 or 名 after a longer number begin the next word. Unmeasured."""
 _PARTS = re.compile(r"[-_/.@]")
 
 
 def tokens(text: str) -> tuple[str, ...]:
     """The tokens of a memory, in order, with repeats. None holds white space. Empty for a text without words."""
-    return _cut(token for piece in _PIECE.finditer(_folded(text)) for token in _indexed(piece))
+    return _cut(token for piece in _PIECE.finditer(folded(text)) for token in _indexed(piece))
 
 
 def query_tokens(text: str) -> tuple[str, ...]:
     """The distinct tokens that a query asks for, in order."""
-    words = [word for piece in _PIECE.finditer(_folded(text)) for word in _words(piece)]
+    words = [word for piece in _PIECE.finditer(folded(text)) for word in _words(piece)]
     telling = [word for word in words if word not in STOP_WORDS]
     return tuple(dict.fromkeys(_cut(token for word in telling or words for token in _asked(word))))
 
 
 def identifiers(text: str) -> tuple[str, ...]:
     """The distinct identifiers in a text as index and query hold them, in order."""
-    found = (match.group() for match in _COMPOUND.finditer(_folded(text)) if _is_identifier(match.group()))
+    found = (_indexed(piece)[0] for piece in _PIECE.finditer(folded(text)) if _names_one_thing(piece))
     return tuple(dict.fromkeys(_cut(found)))
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text as tokens are cut from it: NFKC, case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -102,6 +120,24 @@ def _asked(word: str) -> list[str]:
     if piece.lastgroup == "han":
         return [word, *(_pairs(word) if len(word) > 2 else ())]
     return _indexed(piece)
+
+
+def _names_one_thing(piece: re.Match[str]) -> bool:
+    text = piece.group()
+    if piece.lastgroup == "compound":
+        return _is_identifier(text)
+    if piece.lastgroup != "word":
+        return False
+    if _LONG_NUMBER.fullmatch(text):
+        return not _is_amount(piece)
+    return _MIXED.fullmatch(text) is not None and _MEASURE.fullmatch(text) is None
+
+
+def _is_amount(number: re.Match[str]) -> bool:
+    before = number.string[max(0, number.start() - 4) : number.start()]
+    if _CURRENCY_BEFORE.search(before):
+        return True
+    return len(number.group()) <= _LONGEST_AMOUNT and _UNIT_AFTER.match(number.string, number.end()) is not None
 
 
 def _is_identifier(compound: str) -> bool:

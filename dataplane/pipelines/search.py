@@ -16,7 +16,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.logic.expiry import has_expired
 from dataplane.logic.filters import matches
 from dataplane.logic.intent import read_intent
-from dataplane.logic.overlap import word_overlap
+from dataplane.logic.overlap import identifiers_held, word_overlap
 from dataplane.logic.rank import Ranked, Ranking, RankInput, effective_weights, rank
 from dataplane.logic.strength import is_cold
 from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
@@ -175,7 +175,13 @@ class SearchPipeline:
             ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in by_meaning)
         )
         by_words = WordRelevance(gathered, estimate=words_count)
-        return [RankInput(row, meaning, by_words.of(row)) for row, meaning in zip(rows, by_meaning, strict=True)]
+        named = frozenset(ranking.intent.identifiers)
+        return [
+            RankInput(
+                row, meaning, by_words.of(row), identifiers_held(named, parse_body(row.memory).content) if named else 0
+            )
+            for row, meaning in zip(rows, by_meaning, strict=True)
+        ]
 
     def _by_meaning(self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered) -> list[float | None]:
         if gathered.vector is None:

@@ -26,4 +26,6 @@ def test_recency_words_are_the_policys() -> None:
 
 def test_identifiers_are_read() -> None:
     assert read_intent("who closed INV-2024/0031?", WORDS).identifiers == ("inv-2024/0031",)
+    assert read_intent("谁的电话是13651039007?", WORDS).identifiers == ("13651039007",)
     assert read_intent("who closed it?", WORDS).identifiers == ()
+    assert read_intent("how many of the 10000 steps did I walk in 2023?", WORDS).identifiers == ()

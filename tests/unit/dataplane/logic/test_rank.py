@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import exp
 
 import pytest
@@ -83,14 +84,42 @@ def test_a_category_that_is_the_task_type_aligns_in_any_case() -> None:
     assert rank([item(category="")], ranking(weights))[0].signals.task_alignment == 0.0
 
 
+def held(one: RankInput, count: int = 1) -> RankInput:
+    return replace(one, identifiers_held=count)
+
+
 def test_identifier_queries_are_ranked_by_text() -> None:
     items = [item("mem_a", 0.9, 0.1), item("mem_b", 0.5, 1.0)]
     assert ids(rank(items, ranking())) == ["mem_a", "mem_b"]
+    items = [held(one) for one in items]
     assert ids(rank(items, ranking(intent=Intent(("inv-1",))))) == ["mem_b", "mem_a"]
 
 
+def test_neither_use_nor_freshness_outvotes_a_held_identifier() -> None:
+    weights = Weights(vector=0.1, text=0.1, freshness=0.4, frequency=0.4, credibility=0.0)
+    exact = held(item("mem_exact", 0.5, 1.0, event_time_us=NOW_US - 900 * DAY_US))
+    sibling = item("mem_sibling", 0.9, 0.7, uses=100, event_time_us=NOW_US)
+    assert ids(rank([sibling, exact], ranking(weights))) == ["mem_exact", "mem_sibling"]
+
+
+def test_more_of_the_identifiers_come_before_fewer() -> None:
+    items = [item("mem_none", 0.9), held(item("mem_one", 0.8), 1), held(item("mem_both", 0.1), 2)]
+    ranked = rank(items, ranking(intent=Intent(("inv-1", "inv-2"))))
+    assert ids(ranked) == ["mem_both", "mem_one", "mem_none"]
+
+
+def test_the_latest_of_an_identifier_is_the_newest_that_holds_it() -> None:
+    items = [
+        held(item("mem_old", 0.9, 1.0, event_time_us=NOW_US - 9 * DAY_US)),
+        held(item("mem_new", 0.9, 0.98, event_time_us=NOW_US - 2 * DAY_US)),
+        item("mem_other", 0.9, 1.0, event_time_us=NOW_US),
+    ]
+    wanted = Intent(("inv-1",), wants_recent=True)
+    assert ids(rank(items, ranking(intent=wanted))) == ["mem_new", "mem_old", "mem_other"]
+
+
 def test_an_identifier_that_no_text_holds_leaves_the_vector_its_weight() -> None:
-    items = [item("mem_a", 0.5), item("mem_b", 0.9)]
+    items = [item("mem_a", 0.5, 1.0), item("mem_b", 0.9, 0.2)]
     assert ids(rank(items, ranking(intent=Intent(("inv-1",))))) == ["mem_b", "mem_a"]
 
 

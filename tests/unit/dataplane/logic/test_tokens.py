@@ -53,6 +53,42 @@ def test_identifiers_name_something(text: str, expected: tuple[str, ...]) -> Non
     assert identifiers(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("code SN00000007, unit z0k7n00007", ("sn00000007", "z0k7n00007")),
+        ("Katzenbach7 and vm12", ("katzenbach7", "vm12")),
+        ("item 10000007", ("10000007",)),
+        ("电话13651039007的人", ("13651039007",)),
+        ("订单号10000007天津发货", ("10000007",)),
+        ("身份证11010119900307123X", ("11010119900307123x",)),
+        ("邮编100084", ("100084",)),
+    ],
+)
+def test_codes_without_separators_are_identifiers(text: str, expected: tuple[str, ...]) -> None:
+    assert identifiers(text) == expected
+    assert set(expected) <= set(tokens(text))
+    assert set(expected) <= set(query_tokens(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "100km at 30pm on the 2nd, 5kg, 4096mb, 10000m",
+        "songs of the 1990s, in 2023, room 12, 2023年",
+        "how many of the 10000 steps, 走了10000步",
+        "12500 dollars, $12500, USD 12500, 12500€",
+        "工资12345元, 走了23456步, 23456 people",
+        "12,500 tickets",
+        "the trip of 20230508",
+        "1920x1080 for 1h30m in fy2023 or 2023q4",
+        "mp3 in 4k",
+    ],
+)
+def test_measures_amounts_and_dates_are_no_identifiers(text: str) -> None:
+    assert identifiers(text) == ()
+
+
 def test_english_is_stemmed_and_case_does_not_matter() -> None:
     assert finds("RUNNING", "she runs")
     assert tokens("Dances danced") == ("danc", "danc")
