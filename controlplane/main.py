@@ -23,7 +23,7 @@ from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, until_told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
 from memplane.settings import BadConfig
@@ -63,12 +63,13 @@ async def serve(config: ControlPlaneConfig) -> None:
         if plane.watch is not None:
             await plane.watch.look()
             background.append(asyncio.create_task(plane.watch.run(), name="policy-folder"))
+        told = told_to_stop()
         await plane.server.start()
         address = f"{config.listen.rpartition(':')[0]}:{plane.port}"
         log.info("serving on %s", address)
         announce(config.ready_file, address)
         say_ready(config.announce, "control", address)
-        await until_told_to_stop()
+        await told.wait()
         await _stop(plane, background)
 
 

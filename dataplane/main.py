@@ -51,7 +51,7 @@ from dataplane.ports import Cache, Clock, Embedder, RecordStore, TextIndex, Vect
 from dataplane.report import Calls, Reporter
 from dataplane.server.memory_service import MemoryService, Pipelines
 from memplane import __version__
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, until_told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server
 from memplane.settings import BadConfig
@@ -118,11 +118,12 @@ async def serve(config: DataPlaneConfig) -> None:
         await plane.stream.start()
         parts = (plane.stores.records, plane.holder, plane.reporter, plane.health)
         checks = asyncio.create_task(HealthChecks(*parts).run(), name="health")
+        told = told_to_stop()
         await server.start()
         log.info("serving on %s", address)
         announce(config.ready_file, address)
         say_ready(config.announce, "data", address)
-        await until_told_to_stop()
+        await told.wait()
         checks.cancel()
         await _stop(plane)
 

@@ -67,10 +67,10 @@ def say_ready(how: str, name: str, address: str) -> None:
     sys.stdout.flush()
 
 
-async def until_told_to_stop() -> None:
-    """Waits for SIGTERM or SIGINT."""
+def told_to_stop() -> asyncio.Event:
+    """An event of the running loop that SIGTERM and SIGINT set; to be made before anybody hears of the process."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    await told.wait()
+    return told

@@ -2,19 +2,38 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
 import grpc
 
 from memplane.cli.output import short_time
-from memplane.cli.planes import WRITE_SERVICE, is_serving
+from memplane.cli.planes import WRITE_SERVICE, is_serving, serving_state
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.client import RpcError
+from memplane.client.errors import from_call
+from memplane.errors import PolicyAbsence
+from memplane.v1 import memory_service_pb2_grpc, policy_pb2
 from memplane.v1 import policy_admin_service_pb2 as pb
-from memplane.v1 import policy_pb2
+from memplane.v1.memory_service_pb2 import ListMemoriesRequest
 
 LAG_ROWS = 1000
 """Outbox rows behind which an index is called late. Unmeasured."""
+CALL_TIMEOUT_S = 5.0
+FOLDER_SERVICE = "memplane.v1.PolicyFolder"
+
+STORE_ADVICE = "free the disk or make it writable; the record store's line and the data plane's log say more"
+KEY_ADVICE = "start it with --trusted-key: the control plane's signing_key.pub"
+ABSENCE_ADVICE = {
+    PolicyAbsence.NOT_FETCHED.name: "wait; else see its log",
+    PolicyAbsence.NONE_IN_FORCE.name: "put one in force: memplane policy validate, then memplane policy reload",
+    PolicyAbsence.NO_CONTROL_PLANE.name: "start the control plane, or start the data plane with its address: --control",
+    PolicyAbsence.NODE_KEY_REFUSED.name: "start it with the key whose hash the control plane has",
+    PolicyAbsence.NO_TRUSTED_KEY.name: KEY_ADVICE,
+    PolicyAbsence.UNTRUSTED.name: KEY_ADVICE,
+    PolicyAbsence.REFUSED.name: "see its log and memplane fleet; bring both planes to one version",
+}
+"""What to do, by why there is no policy."""
 
 
 @dataclass(frozen=True)
@@ -49,33 +68,81 @@ def doctor(session: Session, /) -> None:
 
 async def examine(session: Session) -> list[Finding]:
     """Everything that can be asked, in the order in which one would look."""
-    findings = [*(await _health(session))]
+    async with grpc.aio.insecure_channel(session.control) as channel:
+        findings = [_judge_alive("control plane", session.control, await is_serving(channel, ""))]
+        folder = await serving_state(channel, FOLDER_SERVICE)
+    async with grpc.aio.insecure_channel(session.data_address) as channel:
+        findings += await _ask_data_plane(session, channel)
     try:
         async with session.admin() as client:
-            findings += judge_fleet(await client.data_planes())
+            answer = await client.data_planes()
     except RpcError as error:
+        findings += judge_folder(folder, "")
         findings.append(Finding("fleet", False, error.sentence(), "check --control and --api-key (policy.read)"))
-    return findings
+        return findings
+    return [*findings, *judge_folder(folder, answer.folder_error), *judge_fleet(answer)]
 
 
-async def _health(session: Session) -> list[Finding]:
-    asked = (
-        ("control plane alive", session.control, "", "start it: memplane up, or memplane control"),
-        ("data plane alive", session.data_address, "", "start it: memplane up, or memplane data"),
-        (
-            "data plane answers reads",
-            session.data_address,
-            WRITE_SERVICE.removesuffix(".Write"),
-            "it has no policy or no way to answer; see its log",
-        ),
-        ("data plane takes writes", session.data_address, WRITE_SERVICE, "its record store is down; see its log"),
-    )
-    findings = []
-    for subject, address, service, advice in asked:
-        async with grpc.aio.insecure_channel(address) as channel:
-            serving = await is_serving(channel, service)
-        findings.append(Finding(subject, serving, address, "" if serving else advice))
-    return findings
+def _judge_alive(plane: str, address: str, alive: bool) -> Finding:
+    if alive:
+        return Finding(f"{plane} alive", True, address)
+    advice = f"start it: memplane up, or memplane {plane.partition(' ')[0]}; or name its address"
+    return Finding(f"{plane} alive", False, f"nobody answers at {address}", advice)
+
+
+async def _ask_data_plane(session: Session, channel: grpc.aio.Channel) -> list[Finding]:
+    alive = _judge_alive("data plane", session.data_address, await is_serving(channel, ""))
+    if not alive.ok:
+        return [alive]
+    reads = await is_serving(channel, WRITE_SERVICE.removesuffix(".Write"))
+    writes = await is_serving(channel, WRITE_SERVICE)
+    refusal = None if reads else await _refusal(session, channel)
+    return [alive, *judge_service(reads, writes, refusal)]
+
+
+async def _refusal(session: Session, channel: grpc.aio.Channel) -> RpcError | None:
+    """How the data plane refuses a call; None when it answers. Without retries: a doctor need not wait."""
+    stub: Any = memory_service_pb2_grpc.MemoryServiceStub(channel)
+    metadata = (("authorization", f"Bearer {session.api_key}"),)
+    try:
+        await stub.ListMemories(ListMemoriesRequest(namespace="doctor"), metadata=metadata, timeout=CALL_TIMEOUT_S)
+    except grpc.aio.AioRpcError as error:
+        return from_call(error)
+    return None
+
+
+def judge_service(reads: bool, writes: bool, refusal: RpcError | None) -> list[Finding]:
+    """What a data plane that is alive does. `refusal` is how it refuses a call while it serves no reads."""
+    policy, read, write = "data plane has a policy", "data plane answers reads", "data plane takes writes"
+    if refusal is not None and refusal.reason == "POLICY_NOT_LOADED":
+        advice = ABSENCE_ADVICE.get(dict(refusal.facts).get("cause", ""), "see its log")
+        waits = [Finding(each, False, "not without a policy", "see the line above") for each in (read, write)]
+        return [Finding(policy, False, refusal.message, advice), *waits]
+    unread = "" if reads else "its record store does not answer" if refusal is None else refusal.sentence()
+    unwritten = "" if writes else "not without reads" if unread else "its record store takes no writes"
+    return [
+        Finding(policy, True, "yes"),
+        Finding(read, reads, unread or "yes", "" if reads else STORE_ADVICE),
+        Finding(write, writes, unwritten or "yes", "" if writes else STORE_ADVICE),
+    ]
+
+
+def judge_folder(serving: bool | None, error: str) -> list[Finding]:
+    """Whether what the policy folder holds is in force; nothing is found where there is no folder.
+
+    `serving` is what health says, None where it knows of no folder; `error` is why not, for those who may know.
+    """
+    if error:
+        return [Finding("policy folder", False, f"not in force: {error}", _folder_advice(error))]
+    if serving is False:
+        return [Finding("policy folder", False, "not in force", "ask again with a key that has policy.read")]
+    return [Finding("policy folder", True, "in force")] if serving else []
+
+
+def _folder_advice(error: str) -> str:
+    if "allow_shrink" in error:
+        return "put back what is missing; if it is meant: memplane policy reload --allow-shrink"
+    return "mend the folder, then: memplane policy validate; until then the last good policy stays"
 
 
 def judge_fleet(answer: pb.ListDataPlaneStatusesResponse) -> list[Finding]:
@@ -98,6 +165,8 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
     synced = status.sync_state == policy_pb2.SYNC_STATE_SYNCED
     refused = status.sync_state == policy_pb2.SYNC_STATE_ERROR
     advice = "fix the policy or the data plane's version, then reload" if refused else "wait, or see its log"
+    if refused and "--trusted-key" in status.error_detail:
+        advice = KEY_ADVICE
     yield Finding(f"{node} policy", synced, status.error_detail or status.version_info, "" if synced else advice)
     for backend in status.report.backends:
         yield _judge_backend(node, backend)
@@ -106,7 +175,8 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
 def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Finding:
     subject = f"{node} {backend.backend} ({backend.adapter})"
     if not backend.healthy:
-        return Finding(subject, False, backend.detail or "does not answer", "answers go on without it; see its log")
+        advice = STORE_ADVICE if backend.backend == "record_store" else "answers go on without it; see its log"
+        return Finding(subject, False, backend.detail or "does not answer", advice)
     if backend.lag > LAG_ROWS:
         return Finding(subject, False, f"{backend.lag} changes behind", "the projector is slow or paused; see its log")
     return Finding(subject, True, f"{backend.lag} changes behind" if backend.lag else "well")

@@ -41,3 +41,5 @@ def fleet(session: Session, /) -> None:
         for each in answer.data_planes
     ]
     session.out.table(("node", "address", "state", "generation", "connected", "memories", "last seen", "error"), rows)
+    if answer.folder_error:
+        session.out.line(f"the policy folder is NOT in force: {answer.folder_error}", "bold red")

@@ -139,13 +139,18 @@ async def wait_for_health(plane: PlaneProcess, service: str, depends_on: PlanePr
         raise PlaneFailed(plane.name, what, [*depends_on.last_lines, *plane.last_lines]) from None
 
 
-async def is_serving(channel: grpc.aio.Channel, service: str, timeout_s: float = 5.0) -> bool:
+async def is_serving(channel: grpc.aio.Channel, service: str) -> bool:
     """True when the server answers that `service` is SERVING; False also when it does not answer."""
+    return await serving_state(channel, service) is True
+
+
+async def serving_state(channel: grpc.aio.Channel, service: str, timeout_s: float = 5.0) -> bool | None:
+    """Whether the server says that `service` is SERVING; None when it does not answer, or knows no such service."""
     stub: Any = health_pb2_grpc.HealthStub(channel)  # its published types lack the methods
     try:
         response = await stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=timeout_s)
     except grpc.aio.AioRpcError:
-        return False
+        return None
     return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 

@@ -82,6 +82,7 @@ def connection_options(command: Command) -> Command:
     options = (
         click.option(
             "--target",
+            type=Address(),
             metavar="HOST:PORT",
             envvar=config.TARGET_VARIABLE,
             show_envvar=True,
@@ -90,6 +91,7 @@ def connection_options(command: Command) -> Command:
         ),
         click.option(
             "--control",
+            type=Address(),
             metavar="HOST:PORT",
             envvar=config.CONTROL_VARIABLE,
             show_envvar=True,
@@ -138,6 +140,22 @@ def _kept(name: str) -> dict[str, Any]:
             setattr(session, name, value)
 
     return {"expose_value": False, "callback": keep}
+
+
+class Address(click.ParamType[str]):
+    """`HOST:PORT`, or a target of gRPC's other schemes as it is."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The address; a usage error says what would be right."""
+        host, colon, port = str(value).rpartition(":")
+        if value and "/" not in value and not value.startswith("unix:"):
+            if not colon or not host or not port.isascii() or not port.isdecimal():
+                self.fail(f"{value!r} is not HOST:PORT, such as {config.DEFAULT_TARGET}", param, ctx)
+            if not 1 <= int(port) <= 65_535:
+                self.fail(f"{value!r} has no port from 1 to 65535", param, ctx)
+        return str(value)
 
 
 class Instant(click.ParamType[datetime]):

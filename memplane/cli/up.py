@@ -49,9 +49,12 @@ def up(session: Session, /, folder: Path, policy: Path | None, new_key: bool, **
     Logs go to stderr. Ctrl-C stops both. A control plane that is stopped in good order (SIGTERM) leaves the data plane
     running with its last good policy; when one of them fails, both are stopped and the exit code is 1.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key, key_sha256 = development_key(folder, new_key)
-    settings = PlaneSettings(folder, policy or editable_policy(folder), key, None if key else key_sha256)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key, key_sha256 = development_key(folder, new_key)
+        settings = PlaneSettings(folder, policy or editable_policy(folder), key, None if key else key_sha256)
+    except OSError as error:  # shutil.Error is one, too
+        raise click.ClickException(f"--folder {folder} cannot be used: {error.strerror or error}") from None
     settings = replace(settings, **options)  # type: ignore[arg-type]  # the names and types of the options above
     try:
         run(serve(session.out, settings))

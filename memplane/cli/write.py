@@ -91,7 +91,7 @@ def write(session: Session, /, namespace: str, content: str, **options: Any) -> 
 
     CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused.
     """
-    text = sys.stdin.read() if content == "-" else content
+    text = read_stdin() if content == "-" else content
     if options["ttl"] is not None:
         options["ttl"] = timedelta(seconds=options["ttl"])
 
@@ -104,6 +104,16 @@ def write(session: Session, /, namespace: str, content: str, **options: Any) -> 
         session.out.json(plain(response))
     else:
         show_decision(session.out, response)
+
+
+def read_stdin() -> str:
+    """Standard input as text; a usage error when it is not UTF-8."""
+    given = sys.stdin.buffer.read()
+    try:
+        return given.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"standard input is not UTF-8: byte 0x{given[error.start]:02x} at offset {error.start}"
+        raise click.UsageError(message) from None
 
 
 def show_decision(out: Output, response: pb.WriteMemoryResponse) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dataplane.adapters.policy_stream import PolicyStream, PolicyStreamOptions
 from dataplane.policy_holder import PolicyHolder
@@ -163,6 +165,13 @@ async def data_plane(options: PolicyStreamOptions) -> AsyncIterator[PolicyHolder
         yield holder
     finally:
         await stream.stop()
+
+
+def foreign_key(path: Path) -> Path:
+    """Writes a public key that has signed nothing."""
+    key = Ed25519PrivateKey.generate().public_key()
+    path.write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return path
 
 
 def generation_of(holder: PolicyHolder) -> int:

@@ -1,12 +1,17 @@
-"""The command line against both planes, started by `memplane up`. About 20 seconds."""
+"""The command line against both planes, started by `memplane up`. About 50 seconds."""
 
 import asyncio
+import os
+import shutil
 import stat
 from pathlib import Path
 
 import psutil
 
+from tests.deadline import eventually_async
 from tests.e2e.commands import connection, memplane, started, up
+from tests.e2e.control_process import ADMIN_KEY, control_plane, foreign_key
+from tests.e2e.data_process import DataProcess
 
 SPACE = "dept.sales"
 
@@ -95,15 +100,70 @@ async def test_searches_go_on_when_the_control_plane_is_stopped_and_up_ends_with
 async def test_a_plane_alone_announces_itself_and_ends_with_0_on_sigterm(tmp_path):
     arguments = ("control", "--listen", "127.0.0.1:0", "--data-dir", "control", "--json")
     async with started(*arguments, cwd=tmp_path) as (process, announced):
-        assert psutil.pid_exists(announced["pid"])
+        assert announced["pid"] == process.pid  # one process: who kills it kills the plane
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 60) == 0
     assert not psutil.pid_exists(announced["pid"])
 
 
+BREAKS = {
+    "broken YAML": lambda folder: (folder / "write.yaml").write_text("write_policy: ["),
+    "empty file": lambda folder: (folder / "write.yaml").write_bytes(b""),
+    "no UTF-8": lambda folder: (folder / "write.yaml").write_bytes(b"\xff\xfe"),
+    "dangling link": lambda folder: (folder / "new.yaml").symlink_to("nowhere"),
+    "fifo": lambda folder: os.mkfifo(folder / "new.yaml"),
+    "no files": lambda folder: [file.unlink() for file in folder.iterdir()],
+    "no folder": shutil.rmtree,
+}
+
+
+async def test_doctor_and_fleet_tell_what_is_wrong_with_the_policy_folder(tmp_path):
+    policies = tmp_path / ".memplane" / "policies"
+    async with up(tmp_path) as (_, announced):
+        environment = connection(announced)
+        assert (await memplane("doctor", cwd=tmp_path, env=environment)).code == 0
+        for what, break_it in BREAKS.items():
+            kept = shutil.copytree(policies, tmp_path / "kept")
+            break_it(policies)
+            await eventually_async(lambda: folder_error(tmp_path, environment), bool)
+            found = await memplane("doctor", "--json", cwd=tmp_path, env=environment)
+            (wrong,) = [each for each in found.json if not each["ok"]]
+            assert (found.code, wrong["subject"]) == (1, "policy folder"), what
+            assert "memplane policy validate" in wrong["advice"]
+            shutil.rmtree(policies, ignore_errors=True)
+            shutil.move(kept, policies)
+            await eventually_async(lambda: folder_error(tmp_path, environment), "".__eq__)
+
+
+async def folder_error(cwd: Path, environment: dict[str, str]) -> str:
+    return str((await memplane("fleet", "--json", cwd=cwd, env=environment)).json["folder_error"])
+
+
+async def test_doctor_tells_why_a_data_plane_has_no_policy(tmp_path):
+    async with control_plane(tmp_path) as control:
+        (control.folder / "a.yaml").write_text("retrieve_policy:\n  top_k: 7\n")
+        foreign_key(tmp_path / "foreign.pub")
+        data = DataProcess(tmp_path / "data", control.address, tmp_path / "foreign.pub")
+        await data.start()
+        environment = connection({"data": data.address, "control": control.address}, ADMIN_KEY)
+
+        async def wrong() -> dict[str, dict[str, str]]:
+            found = await memplane("doctor", "--json", cwd=tmp_path, env=environment)
+            assert found.code == 1
+            return {each["subject"]: each for each in found.json if not each["ok"]}
+
+        await eventually_async(wrong, lambda found: "data-1 policy" in found)
+        for subject in ("data plane has a policy", "data-1 policy"):
+            assert "--trusted-key" in (await wrong())[subject]["advice"]
+        await data.kill()
+        found = await wrong()
+        assert "nobody answers at" in found["data plane alive"]["detail"]
+        assert "data plane takes writes" not in found
+
+
 async def test_a_plane_that_cannot_start_says_why(tmp_path):
     finished = await memplane("control", "--listen", "nowhere", "--data-dir", "control", cwd=tmp_path)
-    assert finished.code == 1
+    assert finished.code == 2
     assert "'nowhere' is not HOST:PORT" in finished.stderr
 
 

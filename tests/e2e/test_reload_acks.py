@@ -9,15 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from google.protobuf import duration_pb2
 
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
 from tests.deadline import eventually, eventually_async
-from tests.e2e.control_process import ControlProcess, control_plane, data_plane, generation_of, node_options, top_k_yaml
+from tests.e2e.control_process import (
+    ControlProcess,
+    control_plane,
+    data_plane,
+    foreign_key,
+    generation_of,
+    node_options,
+    top_k_yaml,
+)
 from tests.policy_sets import BROKEN_SETS
 
 
@@ -45,12 +51,6 @@ def large_policy(namespaces: int, top_k: int) -> str:
         for number in range(namespaces)
     ]
     return "".join(lines)
-
-
-def foreign_key(path: Path) -> Path:
-    key = Ed25519PrivateKey.generate().public_key()
-    path.write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
-    return path
 
 
 @pytest.fixture(autouse=True)

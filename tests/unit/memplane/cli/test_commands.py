@@ -25,12 +25,12 @@ REVISION = policy_pb2.PolicyRevision(
 )
 
 
-async def invoke(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:
+async def invoke(*arguments: str, stdin: str | bytes = "", env: dict[str, str] | None = None) -> Result:
     """Runs the command in a thread, so that the server of the test can answer."""
     return await asyncio.to_thread(CliRunner(env=env).invoke, cli, arguments, input=stdin)
 
 
-async def call(recorder: MemoryRecorder | AdminRecorder, *arguments: str, stdin: str = "") -> Result:
+async def call(recorder: MemoryRecorder | AdminRecorder, *arguments: str, stdin: str | bytes = "") -> Result:
     option = "--target" if isinstance(recorder, MemoryRecorder) else "--control"
     async with served(recorder) as address:
         return await invoke(*arguments, option, address, stdin=stdin)
@@ -187,10 +187,43 @@ async def test_bad_fields_are_named_once():
         ("write", "a", "half \ud83d"),
         ("update", "a", "mem_1"),
         ("policy", "validate", "/nowhere"),
+        ("--target", "127.0.0.1:99999", "get", "a", "x"),
+        ("get", "a", "x", "--target", "127.0.0.1"),
+        ("fleet", "--control", "127.0.0.1:0"),
     ],
 )
 async def test_wrong_usage_ends_with_2(arguments):
     assert (await invoke(*arguments)).exit_code == 2
+
+
+async def test_a_port_out_of_range_is_named_with_the_range():
+    result = await invoke("get", "a", "x", "--target", "127.0.0.1:99999")
+    assert "'127.0.0.1:99999' has no port from 1 to 65535" in result.stderr
+
+
+async def test_bytes_that_are_no_utf_8_are_named_and_nothing_is_written():
+    recorder = data_plane()
+    result = await call(recorder, "write", "a", "-", stdin="café".encode("latin-1"))
+    assert result.exit_code == 2
+    assert "standard input is not UTF-8: byte 0xe9 at offset 3" in result.stderr
+    assert recorder.requests == []
+
+
+async def test_the_fleet_tells_people_and_programs_why_the_folder_is_not_in_force():
+    answer = admin_pb.ListDataPlaneStatusesResponse(folder_error="w.yaml:2:3: SYNTAX")
+    people, programs = [
+        await call(AdminRecorder(ListDataPlaneStatuses=lambda _: answer), "fleet", *extra)
+        for extra in ((), ("--json",))
+    ]
+    assert "the policy folder is NOT in force: w.yaml:2:3: SYNTAX" in people.stdout
+    assert json.loads(programs.stdout)["folder_error"] == "w.yaml:2:3: SYNTAX"
+
+
+async def test_a_folder_that_cannot_be_made_is_one_line_on_stderr(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = await invoke("up", "--folder", str(tmp_path / "file" / "below"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [f"Error: --folder {tmp_path}/file/below cannot be used: Not a directory"]
 
 
 async def test_an_option_before_the_command_wins_over_the_environment():

@@ -1,4 +1,17 @@
-from memplane.cli.doctor import LAG_ROWS, judge_fleet
+import grpc
+import pytest
+
+from memplane.cli.doctor import (
+    ABSENCE_ADVICE,
+    KEY_ADVICE,
+    LAG_ROWS,
+    STORE_ADVICE,
+    judge_fleet,
+    judge_folder,
+    judge_service,
+)
+from memplane.client.errors import Details, RpcError
+from memplane.errors import PolicyAbsence, PolicyNotLoaded
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_pb2
 
@@ -36,3 +49,60 @@ def test_a_down_and_a_late_backend_are_named_with_advice():
 def test_a_lost_node_and_a_refused_policy_are_named():
     answer = fleet(state=policy_pb2.SYNC_STATE_ERROR, connected=False)
     assert wrong(answer) == ["data-1 connected", "data-1 policy"]
+
+
+def test_a_record_store_that_takes_no_writes_is_told_with_its_reason():
+    full = policy_pb2.BackendStatus(
+        backend="record_store", adapter="sqlite", detail="takes no writes: the disk is full"
+    )
+    (finding,) = [each for each in judge_fleet(fleet(full)) if not each.ok]
+    assert (finding.detail, finding.advice) == ("takes no writes: the disk is full", STORE_ADVICE)
+
+
+def test_a_policy_refused_for_its_signature_leads_to_the_trusted_key():
+    answer = fleet(state=policy_pb2.SYNC_STATE_ERROR)
+    answer.data_planes[0].error_detail = "UntrustedSnapshot: …; --trusted-key must be …"
+    (finding,) = [each for each in judge_fleet(answer) if not each.ok]
+    assert finding.advice == KEY_ADVICE
+
+
+@pytest.mark.parametrize("absence", PolicyAbsence)
+def test_without_a_policy_the_cause_is_told_and_the_record_store_is_not_blamed(absence):
+    error = PolicyNotLoaded(absence)
+    details = Details("POLICY_NOT_LOADED", facts=tuple(error.metadata.items()))
+    refusal = RpcError(grpc.StatusCode.UNAVAILABLE, error.message, details)
+    policy, reads, writes = judge_service(False, False, refusal)
+    assert (policy.ok, policy.advice) == (False, ABSENCE_ADVICE[absence.name])
+    assert absence.value in policy.detail
+    assert {reads.detail, writes.detail} == {"not without a policy"}
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "details"),
+    [
+        (True, True, ["yes", "yes", "yes"]),
+        (True, False, ["yes", "yes", "its record store takes no writes"]),
+        (False, False, ["yes", "its record store does not answer", "not without reads"]),
+    ],
+)
+def test_with_a_policy_the_record_store_is_judged(reads, writes, details):
+    findings = judge_service(reads, writes, None)
+    assert [each.detail for each in findings] == details
+    assert [each.ok for each in findings] == [True, reads, writes]
+    assert all(each.ok or each.advice == STORE_ADVICE for each in findings)
+
+
+@pytest.mark.parametrize(
+    ("serving", "error", "ok", "advice"),
+    [
+        (True, "", [True], ""),
+        (None, "", [], ""),
+        (False, "", [False], "policy.read"),
+        (False, "w.yaml:2:3: SYNTAX", [False], "memplane policy validate"),
+        (False, "the new set removes: …; set allow_shrink to accept", [False], "--allow-shrink"),
+    ],
+)
+def test_a_folder_that_is_not_in_force_is_wrong_and_says_what_to_do(serving, error, ok, advice):
+    findings = judge_folder(serving, error)
+    assert [each.ok for each in findings] == ok
+    assert all(error in each.detail and advice in each.advice for each in findings)
