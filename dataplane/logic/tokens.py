@@ -3,7 +3,7 @@
 Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.example`, `self-care`) are one token.
 *Identifiers* name one thing: compounds that hold a digit, `_` or `@` and are no date, time or decimal; words of four or
 more letters and digits mixed that are no measure, ordinal or period (`vm12`, `SN0007`; not `100km`, `1990s`, `fy2023`);
-numbers of five or more digits that are no amount: not round (…000), no date, no currency or unit beside them. An index
+numbers of five or more digits that are no amount: not round (four digits, then zeros), no date, no currency or unit beside them. An index
 holds a compound and its parts; a query asks for an identifier by its whole token alone, so that `X-200` finds neither
 `X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each pair of neighbouring
 characters, and a query asks for those of its longer words and of words of one character side by side, so that a word is
@@ -51,7 +51,7 @@ _MIXED = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d]).{4,}")
 _MEASURE = re.compile(
     r"\d{1,5}[^\W\d]+|\d+0{3}[^\W\d]+|\d+(?:x\d+)+|(?:\d{1,2}[dhms]){2,}\d*|(?:fy|cy)\d+|\d{4}[hqw]\d{1,2}"
 )
-_LONG_NUMBER = re.compile(r"(?!\d+000$)(?!(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$)\d{5,}")
+_LONG_NUMBER = re.compile(r"(?!\d{1,4}0{3,}$)(?!(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$)\d{5,}")
 _CURRENCY_BEFORE = re.compile(r"(?:[$€£¥]|\b(?:usd|eur|gbp|rmb|cny))\s?$")
 _UNIT_AFTER = re.compile(
     r"\s?(?:[元块円€£%]|美元|欧元|公里|千米|公斤|平米|平方|[万亿千米斤克吨人步次字件辆套张份册名位条股票倍个天年]|\$)"

@@ -63,6 +63,7 @@ def test_identifiers_name_something(text: str, expected: tuple[str, ...]) -> Non
         ("订单号10000007天津发货", ("10000007",)),
         ("身份证11010119900307123X", ("11010119900307123x",)),
         ("邮编100084", ("100084",)),
+        ("call 13651039000", ("13651039000",)),
     ],
 )
 def test_codes_without_separators_are_identifiers(text: str, expected: tuple[str, ...]) -> None:
@@ -76,7 +77,7 @@ def test_codes_without_separators_are_identifiers(text: str, expected: tuple[str
     [
         "100km at 30pm on the 2nd, 5kg, 4096mb, 10000m",
         "songs of the 1990s, in 2023, room 12, 2023年",
-        "how many of the 10000 steps, 走了10000步",
+        "how many of the 10000 steps, 走了10000步, 15600000 in all",
         "12500 dollars, $12500, USD 12500, 12500€",
         "工资12345元, 走了23456步, 23456 people",
         "12,500 tickets",
