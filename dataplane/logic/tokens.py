@@ -3,12 +3,12 @@
 Rules. Text is folded first (NFKC, case). Compounds (`INV-2024/0031`, `ann@shop.example`, `self-care`) are one token.
 *Identifiers* name one thing: compounds that hold a digit, `_` or `@` and are no date, time or decimal; words of four or
 more letters and digits mixed that are no measure, ordinal or period (`vm12`, `SN0007`; not `100km`, `1990s`, `fy2023`);
-numbers of five or more digits that are no amount: not round (four digits, then zeros), no date, no currency or unit beside them. An index
-holds a compound and its parts; a query asks for an identifier by its whole token alone, so that `X-200` finds neither
-`X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each pair of neighbouring
-characters, and a query asks for those of its longer words and of words of one character side by side, so that a word is
-found where the segmenter cut the memory otherwise than the query. English words are stemmed. A query drops stop words
-unless it has nothing else; an index keeps them.
+numbers of five or more digits that are no amount: not round (four digits, then zeros), no date, no currency or unit
+beside them. An index holds a compound and its parts; a query asks for an identifier by its whole token alone, so that
+`X-200` finds neither `X-2000` nor every other thing numbered 200. Chinese is cut into words; an index also holds each
+pair of neighbouring characters, and a query asks for those of its longer words and of words of one character side by
+side, so that a word is found where the segmenter cut the memory otherwise than the query. English words are stemmed. A
+query drops stop words unless it has nothing else; an index keeps them.
 """
 
 import re
