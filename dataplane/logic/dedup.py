@@ -10,7 +10,7 @@ is off.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dataplane.logic.slots import both_ask, cases_within, is_substitution, names_within, slots_of
+from dataplane.logic.slots import are_opposed, both_ask, cases_within, is_substitution, names_within, slots_of
 from dataplane.logic.word_order import in_same_order
 from dataplane.model import Memory
 from memplane.policy.model import WritePolicy
@@ -45,6 +45,7 @@ def says_the_same(a: str, b: str) -> bool:
     return (
         slots_of(a) == slots_of(b)
         and both_ask(a, b)
+        and not are_opposed(a, b)
         and in_same_order(a, b)
         and cases_within(a, b)
         and cases_within(b, a)

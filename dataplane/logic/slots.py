@@ -8,6 +8,7 @@
 - people: I, my boss, 我妈妈 … with their synonyms, where a sentence names one,
 - degrees: 本科, 博士, "bachelor" …; all of them near neighbours,
 - names: capitalised words within a sentence; persons, places and organisations by segmentation,
+- opposites: one text has the one word (to, after, bought, 买, 升), the other its opposite (from, before, sold, 卖, 降),
 - case, where it changes the meaning: US and us, 5 MB and 5 Mb, Polish and polish,
 - one word in the place of another in an otherwise equal sentence ("in the blue room", "in the green room"), synonyms
   and words without content apart.
@@ -92,7 +93,19 @@ _SYNONYMS = (
     ("like", "likes", "love", "loves", "enjoy", "enjoys"), ("work", "works", "job"), ("live", "lives", "home"),
     ("large", "big"), ("phone", "telephone"), ("starts", "begins"), ("buy", "purchase"),
 )  # fmt: skip
+_OPPOSITES = (
+    ("to", "from"), ("before", "after"), ("over", "under"), ("up", "down"), ("on", "off"), ("in", "out"),
+    ("left", "right"), ("above", "below"), ("with", "without"), ("buy", "sell"), ("bought", "sold"),
+    ("lend", "borrow"), ("lent", "borrowed"), ("won", "lost"), ("more", "less"), ("open", "closed"),
+    ("opens", "closes"), ("start", "stop"), ("starts", "ends"), ("yesterday", "tomorrow"), ("today", "tomorrow"),
+    ("today", "yesterday"), ("morning", "evening"), ("for", "against"), ("买", "卖"), ("前", "后"), ("左", "右"),
+    ("升", "降"), ("增", "减"), ("涨", "跌"), ("高于", "低于"), ("上班", "下班"), ("开", "关"), ("赢", "输"),
+    ("昨天", "明天"), ("今天", "明天"), ("今天", "昨天"), ("早上", "晚上"), ("上午", "下午"), ("进", "出"),
+    ("把", "被"),
+)  # fmt: skip
+_INSTEAD = frozenset({(True, False, False, True), (False, True, True, False)})
 CANONICAL = _PERSON | _NUMBER_WORDS | {word: group[0] for group in _SYNONYMS for word in group}
+"""One word for all that say the same: people, numbers, synonyms."""
 _WITHOUT_CONTENT = re.compile(
     r"a|an|the|my|our|is|are|was|were|am|be|to|in|on|at|of|and|it|that|this|very|really|quite|so|just|also|too|now|has|have"
     r"|[的了呢吧啊是在很挺特就也都还我有个这那可真上里名做干就只]|特别|非常|平时|一个|一名|有点|可是|他|她"
@@ -135,6 +148,17 @@ def both_ask(a: str, b: str) -> bool:
     if (_ASKS.search(a) is None) == (_ASKS.search(b) is None):
         return True
     return _QUESTION_WORD.search(a) is not None and _QUESTION_WORD.search(b) is not None
+
+
+def are_opposed(a: str, b: str) -> bool:
+    """True when one text has a word and the other its opposite instead."""
+    a, b = plain(a).lower(), plain(b).lower()
+    in_a, in_b = set(_LATIN.findall(a)), set(_LATIN.findall(b))
+    for one, other in _OPPOSITES:
+        held_a, held_b = (in_a, in_b) if one.isascii() else (a, b)
+        if (one in held_a, other in held_a, one in held_b, other in held_b) in _INSTEAD:
+            return True
+    return False
 
 
 def cases_within(a: str, b: str) -> bool:

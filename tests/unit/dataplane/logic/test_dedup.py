@@ -37,6 +37,9 @@ def neighbour(content: str, similarity: float, memory_id: str = "mem_1", fact_ke
         ("我表姐是硕士", "我表姐是博士"),
         ("The stand-up is in the blue room", "The stand-up is in the green room"),
         ("我讨厌香菜", "我讨厌芹菜"),
+        ("We ship to Oslo", "We are shipping from Oslo"),
+        ("Ann bought the old house", "Ann has sold the house"),
+        ("股票涨了很多", "股票今天跌了"),
         ("订单系统用的是MySQL数据库", "订单系统用的是Oracle数据库"),
     ],
 )
