@@ -149,6 +149,7 @@ class RevisionStore:
     async def write(self, change: Change) -> None:
         """Writes all of it in one transaction. Raises Unavailable, and then nothing of it is there."""
         await self._call(lambda database: _write(database, change))
+        self._last_failure = ""
 
     async def answer(self, author: str, request_id: str, now_us: int) -> Answer | None:
         """What this author's request was answered in the last 24 hours."""
@@ -167,15 +168,13 @@ class RevisionStore:
 
     async def _call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
-            result = await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
+            return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
         except sqlite3.Error as error:
             self._note_failure(error)
             raise Unavailable("revision store") from error
-        self._last_failure = ""
-        return result
 
     def _note_failure(self, error: sqlite3.Error) -> None:
-        """One line for as long as the same goes wrong: the folder's watch tries again every second."""
+        """One line until a write succeeds again: the folder's watch tries every second."""
         reason = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
         if reason != self._last_failure:
             log.error("the revision store failed, nothing was changed: %s", reason)

@@ -1,12 +1,13 @@
 """Tells health what holds: alive always; reads and writes with a policy and a record store that does them.
 
 Services: "" (the process lives), READS and WRITES. A record store that reads and takes no writes, as on a full disk,
-leaves READS serving.
+leaves READS serving. One small write may still find a place in SQLite's log when larger ones fail: so free space is
+looked at, too.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from grpc_health.v1 import health
@@ -24,17 +25,29 @@ WRITES = "memplane.v1.MemoryService.Write"
 CHECK_INTERVAL_S = 2.0
 WRITE_CHECK_S = 5.0
 """How long the check's own write may wait behind others. Unmeasured."""
+LEAST_FREE_BYTES = 16 * 1024 * 1024
+"""With less free space on the disk, writes are called off: SQLite's log grows to so much before it is moved."""
+BACKEND = "record_store"
 NO_INDEX = "health"
 """The watermark that the check writes; no index has this name."""
 
 
 class HealthChecks:
-    """Looks every CHECK_INTERVAL_S, and tells `servicer` and `reporter`."""
+    """Looks every CHECK_INTERVAL_S, and tells `servicer` and `reporter`.
+
+    `free_bytes` tells how much the record store's disk has left; it may block, and raise OSError.
+    """
 
     def __init__(
-        self, records: RecordStore, holder: PolicyHolder, reporter: Reporter, servicer: health.aio.HealthServicer
+        self,
+        records: RecordStore,
+        free_bytes: Callable[[], int],
+        holder: PolicyHolder,
+        reporter: Reporter,
+        servicer: health.aio.HealthServicer,
     ):
         self._records = records
+        self._free_bytes = free_bytes
         self._holder = holder
         self._reporter = reporter
         self._servicer = servicer
@@ -62,6 +75,10 @@ class HealthChecks:
     async def _write(self) -> None:
         deadline_s = asyncio.get_running_loop().time() + WRITE_CHECK_S
         await self._records.save_watermark(NO_INDEX, 0, deadline_s)
+        free_bytes = await asyncio.to_thread(self._free_bytes)
+        if free_bytes < LEAST_FREE_BYTES:
+            needed = f"{free_bytes // 1024} KiB left on the disk; it needs {LEAST_FREE_BYTES // 1024} KiB"
+            raise BackendUnavailable(BACKEND, needed)
 
     def _note(self, problem: str) -> None:
         if problem != self._reporter.record_store_problem:
@@ -83,4 +100,6 @@ async def _problem_of(work: Awaitable[None]) -> str:
         await work
     except BackendUnavailable as error:
         return error.words
+    except OSError as error:
+        return error.strerror or type(error).__name__
     return ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -116,8 +117,14 @@ async def serve(config: DataPlaneConfig) -> None:
         await plane.projectors.start(paused=config.projector_paused)
         plane.recorder.start()
         await plane.stream.start()
-        parts = (plane.stores.records, plane.holder, plane.reporter, plane.health)
-        checks = asyncio.create_task(HealthChecks(*parts).run(), name="health")
+        looking = HealthChecks(
+            plane.stores.records,
+            lambda: shutil.disk_usage(config.data_dir).free,
+            plane.holder,
+            plane.reporter,
+            plane.health,
+        )
+        checks = asyncio.create_task(looking.run(), name="health")
         told = told_to_stop()
         await server.start()
         log.info("serving on %s", address)

@@ -111,6 +111,7 @@ async def test_a_full_disk_is_one_line_of_the_log_and_writes_work_again_with_roo
     for _ in range(2):
         with pytest.raises(Unavailable):
             await store.write(Change(large))
+        assert await store.latest() is None
     (record,) = caplog.records
     assert "SQLITE_FULL: database or disk is full" in record.getMessage()
     assert record.exc_info is None

@@ -6,7 +6,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2
 
 from dataplane.errors import BackendUnavailable
-from dataplane.health import READS, WRITES, HealthChecks
+from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.report import Calls, Reporter
 from tests.unit.dataplane.test_policy_holder import SNAPSHOT
@@ -39,13 +39,14 @@ class Looking:
     """Health checks of a store; the policy is there unless told otherwise."""
 
     def __init__(self, store: FailingStore, has_policy: bool = True) -> None:
+        self.free_bytes = LEAST_FREE_BYTES
         holder = PolicyHolder()
         if has_policy:
             holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
         given: Any = store
         self.servicer = health.aio.HealthServicer()
         self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")])  # type: ignore[arg-type]
-        self.checks = HealthChecks(given, holder, self.reporter, self.servicer)
+        self.checks = HealthChecks(given, lambda: self.free_bytes, holder, self.reporter, self.servicer)
 
     async def look(self) -> tuple[dict[str, bool], str]:
         """What health says, and what the report says of the record store."""
@@ -75,6 +76,14 @@ async def test_a_full_disk_stops_writes_alone_is_reported_and_logged_once(caplog
     assert len(caplog.records) == 1
     store.fails.clear()
     assert await looking.look() == ({"": True, READS: True, WRITES: True}, "")
+
+
+async def test_writes_are_called_off_before_the_last_space_is_gone() -> None:
+    looking = Looking(FailingStore())
+    looking.free_bytes = LEAST_FREE_BYTES - 1
+    found, detail = await looking.look()
+    assert found == {"": True, READS: True, WRITES: False}
+    assert detail == "takes no writes: 16383 KiB left on the disk; it needs 16384 KiB"
 
 
 @pytest.mark.parametrize("method", ["last_position", "count"])
