@@ -39,8 +39,9 @@ class Setting:
 class Settings:
     """The values given for some settings; readers below check one each and raise BadConfig."""
 
-    def __init__(self, values: Mapping[str, str]):
+    def __init__(self, values: Mapping[str, str], prefix: str):
         self._values = values
+        self._prefix = prefix
 
     def text(self, name: str) -> str:
         """The value as it is."""
@@ -52,9 +53,7 @@ class Settings:
 
     def required_path(self, name: str) -> Path:
         """A path that must be there."""
-        if not self._values[name]:
-            raise BadConfig(f"{name}: is required")
-        return Path(self._values[name])
+        return Path(self._required(name))
 
     def address(self, name: str) -> str:
         """`host:port`, port 0 for any free one."""
@@ -72,9 +71,14 @@ class Settings:
 
     def secret(self, name: str) -> Secret:
         """A secret text that must be there."""
+        return Secret(self._required(name))
+
+    def _required(self, name: str) -> str:
         if not self._values[name]:
-            raise BadConfig(f"{name}: is required")
-        return Secret(self._values[name])
+            raise BadConfig(
+                f"{name}: is required; give --{name}, or {_variable(self._prefix, name)} in the environment"
+            )
+        return self._values[name]
 
     def number(self, name: str, least: float, most: float) -> float:
         """A number in a range."""
@@ -110,8 +114,11 @@ def read_settings(
         epilog=f"Every flag can be given in the environment: --data-dir as {prefix}DATA_DIR.",
     )
     for setting in settings:
-        variable = prefix + setting.name.replace("-", "_").upper()
-        default = environment.get(variable, setting.default)
+        default = environment.get(_variable(prefix, setting.name), setting.default)
         parser.add_argument(f"--{setting.name}", default=default, help=f"{setting.help} [{setting.default}]")
     given = vars(parser.parse_args(arguments))
-    return Settings({setting.name: given[setting.name.replace("-", "_")] for setting in settings})
+    return Settings({setting.name: given[setting.name.replace("-", "_")] for setting in settings}, prefix)
+
+
+def _variable(prefix: str, name: str) -> str:
+    return prefix + name.replace("-", "_").upper()
