@@ -213,13 +213,6 @@ class Index(Protocol):
         """
         ...
 
-    async def purge(self, deadline_s: float) -> None:
-        """Removes from disk what deleted and replaced entries left behind. Searches go on meanwhile; writes may wait.
-
-        Slow: it may copy the whole index. When it fails nothing is lost, and it can be called again.
-        """
-        ...
-
     async def clear(self, deadline_s: float) -> None:
         """Removes everything."""
         ...

@@ -128,8 +128,9 @@ class SqliteRecordStore:
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
     ) -> list[Memory]:
         """See the port."""
-        wanted = {"subject_id": subject_id, "kind": kind, "content_hash": content_hash}
-        read = partial(reads.find_same_content, scope=scope, **wanted)
+        read = partial(
+            reads.find_same_content, scope=scope, subject_id=subject_id, kind=kind, content_hash=content_hash
+        )
         return self._readers.now(read, deadline_s)
 
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
