@@ -53,10 +53,13 @@ class HealthChecks:
         self._servicer = servicer
 
     async def run(self) -> None:
-        """Looks until cancelled."""
+        """Looks until cancelled; `look` once before, so that every service is known when calls come in."""
         while True:
-            await self.look()
             await self._until_next()
+            try:
+                await self.look()
+            except Exception:  # the loop must live on: what holds is told again at the next look
+                log.exception("a health check failed")
 
     async def look(self) -> None:
         """Looks once."""

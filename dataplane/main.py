@@ -124,6 +124,7 @@ async def serve(config: DataPlaneConfig) -> None:
             plane.reporter,
             plane.health,
         )
+        await looking.look()
         checks = asyncio.create_task(looking.run(), name="health")
         told = told_to_stop()
         await server.start()
