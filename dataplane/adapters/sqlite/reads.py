@@ -34,7 +34,7 @@ _AFTER = "AND (m.create_time_us, m.memory_id) < (:after_time_us, :after_id)"
 _FIND_SAME_CONTENT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.subject_id = :subject_id AND m.kind = :kind AND m.content_hash = :content_hash AND {scope}
-ORDER BY m.create_time_us, m.memory_id LIMIT 100"""
+ORDER BY +m.create_time_us, m.memory_id LIMIT 100"""  # + keeps it off the index of newest first, which reads all
 _FIND_FACT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.fact_key <> '' AND m.subject_id = :subject_id AND m.fact_key = :fact_key AND {scope}

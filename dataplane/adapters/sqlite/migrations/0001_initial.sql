@@ -38,6 +38,8 @@ CREATE UNIQUE INDEX memories_active_statement ON memories (namespace, subject_id
 CREATE INDEX memories_active_content ON memories (namespace, subject_id, kind, content_hash) WHERE state = 1;
 CREATE UNIQUE INDEX memories_active_fact ON memories (namespace, subject_id, fact_key)
     WHERE state = 1 AND fact_key <> '';
+-- For reading: the planner does not see within a scope of several namespaces that the unique one would do.
+CREATE INDEX memories_by_fact ON memories (namespace, subject_id, fact_key) WHERE state = 1;
 CREATE INDEX memories_newest ON memories (namespace, create_time_us, memory_id);
 CREATE INDEX memories_expiring ON memories (expire_time_us) WHERE expire_time_us IS NOT NULL;
 
