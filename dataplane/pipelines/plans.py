@@ -216,7 +216,7 @@ def claim(admitted: Admitted, same: Memory, fact: Memory) -> Plan:
 def contradict(admitted: Admitted, old: Memory) -> Plan:
     """Another statement under the same fact key: one stays ACTIVE, the other is SUPERSEDED, both stay in history."""
     if has_ended(old, admitted):
-        return _succeed(admitted, old)
+        return succeed(admitted, old)
     if _precedes(admitted, old):
         return _precede(admitted, old)
     resolution = _resolve(admitted, old)
@@ -230,6 +230,11 @@ def has_ended(memory: Memory, admitted: Admitted) -> bool:
     """Whether what the memory states was over, or the memory expired, before the draft's statement begins."""
     if memory.expire_time_us is not None and memory.expire_time_us <= admitted.admission.now_us:
         return True
+    return is_over(memory, admitted)
+
+
+def is_over(memory: Memory, admitted: Admitted) -> bool:
+    """Whether what the memory states stopped to hold before the draft's statement begins."""
     return memory.valid_to_us is not None and memory.valid_to_us <= admitted.begins_us
 
 
@@ -239,9 +244,10 @@ def _precedes(admitted: Admitted, memory: Memory) -> bool:
     return ends_us is not None and begins_us is not None and ends_us <= begins_us
 
 
-def _succeed(admitted: Admitted, old: Memory) -> Plan:
+def succeed(admitted: Admitted, old: Memory) -> Plan:
+    """A new memory in place of one whose time is over; the old one stays in history, without a conflict."""
     verdict = admitted.verdict.become(
-        admitted.verdict.action, "FACT_ENDED", f"memory {old.memory_id} stated the same fact of a time that is over"
+        admitted.verdict.action, "FACT_ENDED", f"memory {old.memory_id} stated it of a time that is over"
     )
     new = _derived(_new(admitted), old)
     commit = replace(

@@ -11,6 +11,9 @@ log = logging.getLogger("memplane.record")
 MAX_WAITING = 20_000
 """Records kept while the record store is slow; the oldest go first, and are counted in `dropped`. Unmeasured."""
 
+PAUSE_AFTER_FAILURE_S = 2.0
+"""How long a store that could not take records is left alone. Unmeasured."""
+
 
 class Recorder:
     """Collects records and writes them in batches, every `interval_s`."""
@@ -18,6 +21,7 @@ class Recorder:
     def __init__(self, store: RecordStore, interval_s: float = 0.2, timeout_s: float = 10.0):
         self.dropped = 0
         self.failed = 0
+        self._problem = ""
         self._store = store
         self._interval_s = interval_s
         self._timeout_s = timeout_s
@@ -54,15 +58,18 @@ class Recorder:
             if retrievals:
                 await self._store.record_retrievals(retrievals, deadline_s)
                 retrievals = []
+            self._problem = ""
         except Exception as error:  # noqa: BLE001 - a search must not fail for its log: kept, counted, tried again
             self.failed += 1
-            log.warning("records wait: %r", error)
+            if repr(error) != self._problem:
+                log.warning("records wait: %r", error)
+            self._problem = repr(error)
             self._accesses[:0] = accesses
             self._retrievals[:0] = retrievals
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(self._interval_s)
+            await asyncio.sleep(PAUSE_AFTER_FAILURE_S if self._problem else self._interval_s)
             await self.flush()
 
 

@@ -15,7 +15,18 @@ from dataplane.model import Draft, Memory, Pool, State
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.locks import KeyedLocks
 from dataplane.pipelines.neighbours import Around, Neighbours
-from dataplane.pipelines.plans import Admitted, Plan, claim, contradict, create, has_ended, reinforce, repeat
+from dataplane.pipelines.plans import (
+    Admitted,
+    Plan,
+    claim,
+    contradict,
+    create,
+    has_ended,
+    is_over,
+    reinforce,
+    repeat,
+    succeed,
+)
 from dataplane.pipelines.requests import Identified
 from dataplane.ports import RecordStore
 from memplane.errors import InvalidField, Overloaded
@@ -70,6 +81,8 @@ class Settlement:
         fact = await self._fact(admitted, deadline_s)
         if same is not None:
             if fact is None or fact.memory_id == same.memory_id:
+                if is_over(same, admitted):
+                    return succeed(admitted, same)
                 return reinforce(admitted, same, "SAME_CONTENT", "the same content is already stored")
             _check_rival(admitted, fact)
             return claim(admitted, same, fact)

@@ -7,7 +7,7 @@ from dataplane.changes import Change, Commit
 from dataplane.codec import answer, etag_of, next_version, parse_body, receipt
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
 from dataplane.logic.normalise import content_hash
-from dataplane.model import Memory, Pool, Scope, State, Vector
+from dataplane.model import Kind, Memory, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now
@@ -108,11 +108,10 @@ class UpdatePipeline:
         policies = caller.snapshot.policies.for_namespace(old.namespace)
         if message.content != before:
             await self._put_content(message, message.content, policies)
-        revised = next_version(old, message, now_us)
-        message.content_hash = content_hash(old.namespace, message.content, revised.kind)
+        message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
         waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
         state = State.PENDING_REVIEW if waits else old.state
-        return replace(revised, content_hash=message.content_hash, body=message.SerializeToString(), state=state)
+        return replace(next_version(old, message, now_us), state=state)
 
     async def _put_content(self, message: memory_pb2.Memory, content: str, policies: NamespacePolicies) -> None:
         check_size("memory.content", content, policies)

@@ -187,3 +187,34 @@ async def test_withheld_memories_are_listed_to_reviewers_alone(plane: Plane) -> 
     assert len((await plane.stub.ListMemories(request, metadata=as_user())).memories) == 1
     call = plane.stub.ListMemories(request, metadata=as_user(WRITER_KEY))
     assert await call.code() is grpc.StatusCode.PERMISSION_DENIED
+
+
+async def update(plane: Plane, memory_id: str, **fields: Any) -> Any:
+    changed = memory_pb2.Memory(namespace="dept.sales", id=memory_id, **fields)
+    request = pb.UpdateMemoryRequest(memory=changed)
+    request.update_mask.paths.extend(fields)
+    return await plane.stub.UpdateMemory(request, metadata=as_user())
+
+
+async def test_after_an_update_the_old_words_are_free_and_the_new_ones_taken(plane: Plane) -> None:
+    first = (await write(plane, "The barn is red")).memory
+    await update(plane, first.id, content="The barn is crimson")
+    again = await write(plane, "The barn is red")
+    assert (again.decision.action != MERGED, again.memory.id != first.id) == (True, True)
+    assert (await write(plane, "The barn is crimson")).memory.id == first.id
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await update(plane, again.memory.id, content="The barn is crimson")
+    assert failed.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    await update(plane, again.memory.id, kind=memory_pb2.KIND_PREFERENCE)
+    assert (await write(plane, "The barn is red")).memory.id != again.memory.id
+
+
+@pytest.mark.parametrize("fact_key", ["", "ann/leave"])
+async def test_what_was_over_and_holds_again_is_a_new_memory(plane: Plane, fact_key: str) -> None:
+    past = await write(plane, "Ann is on leave", fact_key=fact_key, valid_from=day(2025, 1), valid_to=day(2025, 2))
+    now = await write(plane, "Ann is on leave", fact_key=fact_key, source=HUMAN)
+    assert now.memory.id != past.memory.id
+    assert not now.memory.HasField("valid_to")
+    assert [memory.id for memory in await active(plane)] == [now.memory.id]
+    await write(plane, "Ann is not on leave", fact_key=fact_key or "other", source=LLM)
+    assert "Ann is on leave" in [memory.content for memory in await active(plane)]
