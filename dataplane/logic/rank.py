@@ -9,8 +9,9 @@
 - credibility: the policy's trust in the source type. task_alignment: 1 when the category is the task type.
 
 When the query names identifiers that a candidate holds, or no candidate has a similarity (the embedder is down), the
-vector's weight moves to the text signal, if any candidate has one. Order: candidates that hold more of the query's
-identifiers first, so that neither use nor age outvotes an exact match; then score descending, ties by memory id.
+vector's weight moves to the text signal, if any candidate has one. Order: a candidate that says just what the query
+says first, then those that hold more of its identifiers, so that neither use nor age outvotes an exact match; then
+score descending, ties by memory id.
 
 A query that asks for the latest ("now", 最新) is ordered by time among equals in relevance: candidates whose relevance
 is at least 0.9 of the best one's come first, newest first; the others follow by score. Identifiers held come before
@@ -35,13 +36,14 @@ UNKNOWN_TIME = 0.5
 class RankInput:
     """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown.
 
-    `identifiers_held`: how many of the query's identifiers its content holds.
+    `identifiers_held`: how many of the query's identifiers its content holds. `says_query`: its content is the query.
     """
 
     candidate: StoredCandidate
     similarity: float | None
     text: float | None
     identifiers_held: int = 0
+    says_query: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,9 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
         signals = _signals(item, age_us, ranking, tables)
         score = _score(signals, weights)
         ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us))
-    held = {item.candidate.memory.memory_id: item.identifiers_held for item in items}
-    return sorted(
-        _ordered(ranked, weights, ranking.intent), key=lambda item: held[item.candidate.memory.memory_id], reverse=True
-    )
+    exact = {item.candidate.memory.memory_id: (item.says_query, item.identifiers_held) for item in items}
+    ordered = _ordered(ranked, weights, ranking.intent)
+    return sorted(ordered, key=lambda item: exact[item.candidate.memory.memory_id], reverse=True)
 
 
 def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:

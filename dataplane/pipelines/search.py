@@ -176,11 +176,16 @@ class SearchPipeline:
         )
         by_words = WordRelevance(gathered, estimate=words_count)
         named = frozenset(ranking.intent.identifiers)
+        contents = [parse_body(row.memory).content for row in rows]
         return [
             RankInput(
-                row, meaning, by_words.of(row), identifiers_held(named, parse_body(row.memory).content) if named else 0
+                candidate=row,
+                similarity=meaning,
+                text=by_words.of(row),
+                identifiers_held=identifiers_held(named, content) if named else 0,
+                says_query=content == asked,
             )
-            for row, meaning in zip(rows, by_meaning, strict=True)
+            for row, meaning, content in zip(rows, by_meaning, contents, strict=True)
         ]
 
     def _by_meaning(self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered) -> list[float | None]:

@@ -229,3 +229,14 @@ async def test_a_lasting_statement_lifts_what_was_only_working_memory(plane: Pla
     assert not lifted.memory.HasField("expire_time")
     plane.clock.forward(days=2)
     assert contents(await search(plane, "gate code")) == ["Remember the gate code"]
+
+
+async def test_a_memory_is_found_first_by_its_own_words_however_often_others_were_used(plane: Plane) -> None:
+    texts = [f"Round {number % 3} item {number} lies in box {number * 7}" for number in range(40)]
+    for text in texts:
+        await write(plane, text)
+    for _ in range(5):
+        await search(plane, "which item lies in which box", top_k=30)
+    await plane.recorder.flush()
+    for text in texts:
+        assert contents(await search(plane, text, record_access=False))[0] == text

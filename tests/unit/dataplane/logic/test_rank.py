@@ -151,3 +151,9 @@ def test_strength_is_shown_as_read_at_the_reference_time() -> None:
 
 def test_nothing_ranks_to_nothing() -> None:
     assert rank([], ranking(intent=Intent((), wants_recent=True))) == []
+
+
+def test_a_memory_that_says_just_what_is_asked_comes_before_much_used_ones_like_it() -> None:
+    used = item("mem_1", 0.9, uses=100)
+    same = replace(item("mem_2", 0.9), says_query=True)
+    assert ids(rank([used, same], ranking())) == ["mem_2", "mem_1"]
