@@ -51,7 +51,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 12
     """Too much work at once. RESOURCE_EXHAUSTED."""
     ERROR_REASON_POLICY_INVALID: _ErrorReason.ValueType  # 13
-    """The policy documents have errors; the response body or violations name them. INVALID_ARGUMENT."""
+    """The policy documents have errors. Not sent by any call yet: a refused set is told in the response body. INVALID_ARGUMENT."""
     ERROR_REASON_POLICY_SHRINKS: _ErrorReason.ValueType  # 14
     """The change removes more than the shrink guard allows. FAILED_PRECONDITION."""
     ERROR_REASON_REVISION_NOT_FOUND: _ErrorReason.ValueType  # 15
@@ -97,7 +97,7 @@ ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 11
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 12
 """Too much work at once. RESOURCE_EXHAUSTED."""
 ERROR_REASON_POLICY_INVALID: ErrorReason.ValueType  # 13
-"""The policy documents have errors; the response body or violations name them. INVALID_ARGUMENT."""
+"""The policy documents have errors. Not sent by any call yet: a refused set is told in the response body. INVALID_ARGUMENT."""
 ERROR_REASON_POLICY_SHRINKS: ErrorReason.ValueType  # 14
 """The change removes more than the shrink guard allows. FAILED_PRECONDITION."""
 ERROR_REASON_REVISION_NOT_FOUND: ErrorReason.ValueType  # 15
