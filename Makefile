@@ -19,7 +19,7 @@ setup: $(STAMP) ## Make the virtual environment .venv with everything in it
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,stores]'
 	touch $(STAMP)
 
 proto: $(STAMP) ## Generate the stubs in memplane/v1 from proto/
