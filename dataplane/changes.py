@@ -108,9 +108,11 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """A projection due: bring the indexes to what the record store now says of this memory.
+    """A projection due: bring an index to what the record store now says of this memory.
 
-    `memory` None: it is gone (or no longer searchable) and must leave the indexes. `embedding` None: not embedded yet.
+    `memory` None: it is gone (or no longer searchable) and must leave the index. `embedding` None: not embedded yet.
+    `covers` is the newest position of this memory when the row was read: settling the row settles all up to there.
+    `attempts` counts the tries that failed before.
     """
 
     position: int
@@ -118,6 +120,74 @@ class OutboxRow:
     namespace: str
     memory: Memory | None
     embedding: Vector | None
+    covers: int = 0
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who takes outbox rows, and for how many seconds of the store's clock."""
+
+    owner: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A leased row that an index refused, why, and seconds until it is tried again; None: never, it is dead."""
+
+    row: OutboxRow
+    reason: str
+    wait_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A row that was given up: kept, visible and replayable. Searches go on finding its memory from the store."""
+
+    index: str
+    position: int
+    memory_id: str
+    namespace: str
+    attempts: int
+    reason: str
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far an index has followed.
+
+    Every change at or below `watermark` is in it, but for the ones that failed before. `due_count` rows wait, `leased`
+    and postponed ones included; `dead_count` were given up; `oldest_due_us` is the age anchor of the oldest waiting row
+    (None: none waits).
+    """
+
+    index: str
+    watermark: int
+    due_count: int
+    dead_count: int
+    oldest_due_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """Long work that a caller can ask after. `metadata`, `response` and `error` are serialised protobuf.
+
+    `response` (a `google.protobuf.Any`) and `error` (a `google.rpc.Status`) are empty until `is_done`, then one is set.
+    They hold no content of memories. `namespace` is "" for work on all of them.
+    """
+
+    name: str
+    principal_id: str
+    namespace: str
+    create_time_us: int
+    update_time_us: int
+    expire_time_us: int
+    is_done: bool
+    metadata: bytes
+    response: bytes = b""
+    error: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +205,7 @@ class RetrievalRecord:
 
 @dataclass(frozen=True, slots=True)
 class AccessRecord:
-    """A memory returned by a search that records access, with its strength raised."""
+    """A memory returned `count` times, at last at `time_us`, by searches that record access; its strength is raised."""
 
     memory_id: str
     namespace: str
@@ -143,3 +213,36 @@ class AccessRecord:
     hit_increment: float
     max_strength: float
     monthly_decay: float
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedWrite:
+    """A write accepted to be applied later; `request` is its serialised `WriteMemoryRequest` with a request_id.
+
+    `operation` names what the caller asks after. `time_us` is when it was accepted.
+    """
+
+    operation: str
+    principal_id: str
+    namespace: str
+    request: bytes
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A queued write in somebody's hands; `deliveries` counts how often it was handed out, this time included."""
+
+    entry_id: str
+    write: QueuedWrite
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    """How many queued writes wait for a taker, how many are taken and not done, and when the oldest was accepted."""
+
+    waiting: int
+    taken: int
+    oldest_time_us: int | None

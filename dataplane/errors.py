@@ -1,5 +1,6 @@
 """Errors that ports raise; facts only. `memplane.errors` has those that a client sees."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _SQLITE_MEANS = {
@@ -57,3 +58,29 @@ class DuplicateRequest(Exception):
     """This principal already used this request_id."""
 
     request_id: str
+
+
+@dataclass
+class Misconfigured(Exception):
+    """A backend answers but cannot be used as configured; the text says what is wrong and what to do."""
+
+    backend: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.problem}"
+
+
+@dataclass
+class EntriesRefused(Exception):
+    """An index took a batch but for these entries: memory id to reason. Trying them again unchanged is of no use."""
+
+    index: str
+    reasons: Mapping[str, str]
+
+
+@dataclass
+class QueueFull(Exception):
+    """The queue takes no more for now; try again after so many seconds."""
+
+    retry_after_s: float

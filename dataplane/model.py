@@ -264,8 +264,27 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexKey:
+    """A memory in an index; its namespace says where in it."""
+
+    memory_id: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an index holds of a memory."""
+
+    version: int
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A memory as an index keeps it. `embedding` is None for the text index, `tokens` empty for the vector index."""
+    """A memory as an index keeps it. `embedding` is None for the text index, `tokens` empty for the vector index.
+
+    `partition` is the namespace subtree whose memories lie in a collection of their own; "" for the common one.
+    """
 
     memory_id: str
     version: int
@@ -274,3 +293,4 @@ class IndexEntry:
     fields: Mapping[str, FieldValue]
     embedding: Vector | None = None
     tokens: tuple[str, ...] = ()
+    partition: str = ""
