@@ -26,7 +26,7 @@ class EndpointOptions:
         url: Base such as `http://host:8080/v1`, without `/embeddings`.
         model: The endpoint's name of the model.
         dimension: Length of its vectors; `check` compares.
-        api_key: Sent as bearer token; empty: none is sent.
+        api_key: Sent as bearer token.
         timeout_s: One request may take as long, and never beyond the caller's deadline.
         batch_size: Texts a request, at most.
         max_waiting: Texts that may be under way for queries, and as many for passages; more are refused at once.
@@ -41,7 +41,7 @@ class EndpointOptions:
     url: str
     model: str
     dimension: int
-    api_key: Secret = Secret("")
+    api_key: Secret | None = None
     timeout_s: float = 10.0
     batch_size: int = 32
     max_waiting: int = 4096
@@ -54,14 +54,17 @@ class EndpointOptions:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        try:
+            parts, _port = urlsplit(self.url), urlsplit(self.url).port
+        except ValueError as error:
+            raise BadConfig(f"url: {self.url!r} is not a base URL: {error}") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise BadConfig(f"url: {self.url!r} is not a base URL such as http://host:8080/v1")
         if parts.username or parts.query or parts.fragment:
             raise BadConfig("url: give it without user, query and fragment; the key has a setting of its own")
         if not self.model:
             raise BadConfig("model: is required; give the name by which the endpoint knows it")
-        if any(not "!" <= character <= "~" for character in self.api_key):
+        if any(not "!" <= character <= "~" for character in self.api_key or ""):
             raise BadConfig("api_key: holds spaces or characters beyond ASCII")
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)

