@@ -15,7 +15,7 @@ class WriteQueue(Backend, Protocol):
         ...
 
     async def take(self, owner: str, page_size: int, wait_s: float, deadline_s: float) -> list[QueueEntry]:
-        """Up to `page_size` writes, oldest first; those that another took long ago and did not finish come before new ones.
+        """Up to `page_size` writes, oldest first; before them those that another took long ago and did not finish.
 
         Waits at most `wait_s` for a first one, and no longer to fill the page.
         """
