@@ -27,6 +27,7 @@ class EmbeddingServer:
     seconds: float = 0.0
     running: int = 0
     most_running: int = 0
+    moved: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -34,11 +35,22 @@ class EmbeddingServer:
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         self.running += 1
         self.most_running = max(self.most_running, self.running)
+        await self._tell()
         try:
             answer = self.script.popleft() if self.script else self._embed
             return await answer(body)
         finally:
             self.running -= 1
+            await self._tell()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Returns once `holds` does; it is asked whenever a request begins or ends."""
+        async with asyncio.timeout(10), self.moved:
+            await self.moved.wait_for(holds)
+
+    async def _tell(self) -> None:
+        async with self.moved:
+            self.moved.notify_all()
 
     async def _embed(self, body: dict[str, Any]) -> web.Response:
         await asyncio.sleep(self.seconds)
