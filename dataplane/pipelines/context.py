@@ -7,7 +7,7 @@ from dataplane.logic.context import ContextItem, RenderedContext, render_context
 from dataplane.logic.rank import Ranked
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.search import SearchAnswer, SearchPipeline, SearchQuery
-from dataplane.ports import Embedder
+from dataplane.pipelines.spaces import Spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class ContextAnswer:
 class ContextPipeline:
     """Lays out what a search found."""
 
-    def __init__(self, search: SearchPipeline, embedder: Embedder):
+    def __init__(self, search: SearchPipeline, spaces: Spaces):
         self._search = search
-        self._embedder = embedder
+        self._spaces = spaces
 
     async def context(self, query: SearchQuery, token_budget: int, caller: Caller, deadline_s: float) -> ContextAnswer:
         """The block for a question; `token_budget` 0: the policy's."""
@@ -31,7 +31,7 @@ class ContextPipeline:
         policy = answer.policies.context
         items = [_item(hit) for hit in answer.hits]
         budget = token_budget or policy.token_budget
-        return ContextAnswer(render_context(items, budget, self._embedder.count_tokens, policy), answer)
+        return ContextAnswer(render_context(items, budget, self._spaces.current.embedder.count_tokens, policy), answer)
 
 
 def _item(hit: Ranked) -> ContextItem:

@@ -11,10 +11,14 @@ from dataplane.logic.filters import exactly
 from dataplane.model import AllOf, Condition, Kind, Operator, Pool, Scope, State, StoredCandidate, Vector
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.project import Projectors
-from dataplane.ports import Embedder, RecordStore, VectorIndex
+from dataplane.pipelines.spaces import VectorSpace
+from dataplane.ports import RecordStore
 
 NEAREST = 5
 """How many of the nearest are compared; repeats are the nearest by far. Unmeasured."""
+
+EF = 64
+"""How many neighbours an approximate index keeps in view for these. Unmeasured."""
 
 MAX_PENDING = 500
 """How many rows not projected yet are compared, newest first. Unmeasured."""
@@ -24,6 +28,7 @@ MAX_PENDING = 500
 class Around:
     """Where to look: one subject's memories of a kind and pool, near a vector, at least this calibrated similarity."""
 
+    space: VectorSpace
     scope: Scope
     subject_id: str
     kind: Kind
@@ -35,20 +40,21 @@ class Around:
 class Neighbours:
     """Looks around a vector."""
 
-    def __init__(self, store: RecordStore, vectors: VectorIndex, embedder: Embedder, projectors: Projectors):
+    def __init__(self, store: RecordStore, projectors: Projectors):
         self._store = store
-        self._vectors = vectors
-        self._embedder = embedder
         self._projectors = projectors
 
     async def near(self, around: Around, degraded: DegradedNotes, deadline_s: float) -> list[Neighbour]:
-        """The ACTIVE memories at least that similar, in any order."""
-        position = self._projectors.position
+        """The ACTIVE memories at least that similar, in any order.
+
+        What awaits projection is read before the index is asked, as `retrieve` explains.
+        """
+        applied, model = self._projectors.applied, around.space.model
+        pending = await self._store.pending(around.scope, applied, model, 0, MAX_PENDING, deadline_s)
         ids = await self._indexed(around, degraded, deadline_s)
-        rows = await self._store.fetch(around.scope, ids, self._embedder.model, 0, deadline_s) if ids else []
-        pending = await self._store.pending(around.scope, position, self._embedder.model, 0, MAX_PENDING, deadline_s)
+        rows = await self._store.fetch(around.scope, ids, model, 0, deadline_s) if ids else []
         unique = {row.memory.memory_id: row for row in (*rows, *pending.candidates)}
-        return [found for row in unique.values() if (found := self._compare(row, around)) is not None]
+        return [found for row in unique.values() if (found := _compare(row, around)) is not None]
 
     async def _indexed(self, around: Around, degraded: DegradedNotes, deadline_s: float) -> list[str]:
         wanted = AllOf(
@@ -59,19 +65,20 @@ class Neighbours:
             )
         )
         try:
-            found = await self._vectors.search(around.scope, around.embedding, wanted, NEAREST, deadline_s)
+            found = await around.space.vectors.search(around.scope, around.embedding, wanted, NEAREST, EF, deadline_s)
         except BackendUnavailable as error:
             degraded.add(error.backend, "BACKEND_UNAVAILABLE", "repeats are recognised by exact content alone")
             return []
-        calibrate = self._embedder.calibrate
+        calibrate = around.space.embedder.calibrate
         return [item.memory_id for item in found if calibrate(item.score) >= around.least_similarity]
 
-    def _compare(self, row: StoredCandidate, around: Around) -> Neighbour | None:
-        memory = row.memory
-        described = (memory.subject_id, memory.kind, memory.pool, memory.state)
-        if row.embedding is None or described != (around.subject_id, around.kind, around.pool, State.ACTIVE):
-            return None
-        similarity = self._embedder.calibrate(float(np.dot(row.embedding, around.embedding)))
-        if similarity < around.least_similarity:
-            return None
-        return Neighbour(memory, parse_body(memory).content, similarity)
+
+def _compare(row: StoredCandidate, around: Around) -> Neighbour | None:
+    memory = row.memory
+    described = (memory.subject_id, memory.kind, memory.pool, memory.state)
+    if row.embedding is None or described != (around.subject_id, around.kind, around.pool, State.ACTIVE):
+        return None
+    similarity = around.space.embedder.calibrate(float(np.dot(row.embedding, around.embedding)))
+    if similarity < around.least_similarity:
+        return None
+    return Neighbour(memory, parse_body(memory).content, similarity)

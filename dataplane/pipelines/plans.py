@@ -10,6 +10,7 @@ from dataplane.logic.statement import Statement
 from dataplane.logic.strength import after_hit
 from dataplane.model import MAX_STRUCT_BYTES, MAX_TAGS, Action, Draft, Memory, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.verdict import Verdict
 from memplane.policy.effective import NamespacePolicies
 from memplane.v1 import memory_pb2
@@ -22,8 +23,8 @@ class Admitted:
     draft: Draft
     policies: NamespacePolicies
     admission: Admission
+    space: VectorSpace
     embedding: Vector | None
-    embedding_model: str
     verdict: Verdict
     caller: Caller
 
@@ -81,7 +82,7 @@ def _commit(admitted: Admitted, change: Change, verdict: Verdict, memory: Memory
         change=change,
         memory=memory,
         embedding=admitted.embedding if new_content else None,
-        embedding_model=admitted.embedding_model,
+        embedding_model=admitted.space.model,
         expected_version=expected_version,
         decision=_decision_record(admitted, verdict),
     )

@@ -13,7 +13,8 @@ from dataplane.model import Candidate, Filter, Scope, State, StoredCandidate, Ve
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.query_embedding import QueryEmbeddings
-from dataplane.ports import Embedder, ListQuery, Pending, RecordStore, TextIndex, VectorIndex
+from dataplane.pipelines.spaces import VectorSpace
+from dataplane.ports import ListQuery, Pending, RecordReads, TextIndex
 from memplane.policy.effective import NamespacePolicies
 
 MAX_PENDING = 5_000
@@ -24,8 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the retrievers look for. `text` is the query with the turns it leans on."""
+    """What the retrievers look for, and where. `text` is the query with the turns it leans on."""
 
+    space: VectorSpace
+    reads: RecordReads
     scope: Scope
     text: str
     filter: Filter
@@ -53,10 +56,7 @@ class Gathered:
 class RetrieveParts:
     """What retrieving needs of the world."""
 
-    store: RecordStore
-    vectors: VectorIndex
     texts: TextIndex
-    embedder: Embedder
     query_embeddings: QueryEmbeddings
     projectors: Projectors
 
@@ -68,21 +68,27 @@ class Retrieval:
         self._parts = parts
 
     async def now(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Gathered:
-        """Candidates as things stand, those not projected yet included."""
+        """Candidates as things stand, those not projected yet included.
+
+        What awaits projection is read before the indexes are asked: the other way round, a row applied and settled in
+        between would be in neither.
+        """
         words = query_tokens(question.text)
         for index in self._parts.projectors.unlevel:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
-        (vector, near), texts, pending = await asyncio.gather(
-            self._by_meaning(question, degraded, deadline_s),
+        vector, pending = await asyncio.gather(
+            self._vector(question, degraded, deadline_s), self._not_projected(question, degraded, deadline_s)
+        )
+        near, texts = await asyncio.gather(
+            self._by_meaning(question, vector, degraded, deadline_s),
             self._by_words(question, words, degraded, deadline_s),
-            self._not_projected(question, degraded, deadline_s),
         )
         ids = await self._select(question, near, texts, degraded, deadline_s)
         rows = {row.memory.memory_id: row for row in pending.candidates}
         missing = [memory_id for memory_id in ids if memory_id not in rows]
         if missing:
-            fetched = await self._parts.store.fetch(
-                question.scope, missing, self._parts.embedder.model, question.access_since_us, deadline_s
+            fetched = await question.reads.fetch(
+                question.scope, missing, question.space.model, question.access_since_us, deadline_s
             )
             rows.update((row.memory.memory_id, row) for row in fetched)
         scores = {item.memory_id: item for item in texts.get("text", ())}
@@ -93,7 +99,7 @@ class Retrieval:
         """Candidates as they were recorded at an instant, scored from the record store alone."""
         vector, past = await asyncio.gather(
             self._vector(question, degraded, deadline_s),
-            self._parts.store.history(question.scope, as_of_us, self._parts.embedder.model, MAX_PENDING, deadline_s),
+            question.reads.history(question.scope, as_of_us, question.space.model, MAX_PENDING, deadline_s),
         )
         if past.truncated:
             degraded.add(
@@ -104,18 +110,21 @@ class Retrieval:
 
     async def _vector(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
         ttl_s = question.policies.cache.query_embedding_ttl_s
-        embedding = self._parts.query_embeddings.embed(question.scope, question.text, ttl_s, deadline_s)
+        embedding = self._parts.query_embeddings.embed(
+            question.space.embedder, question.scope, question.text, ttl_s, deadline_s
+        )
         return await _or_degraded(embedding, None, degraded, "found by words and recency")
 
     async def _by_meaning(
-        self, question: Question, degraded: DegradedNotes, deadline_s: float
-    ) -> tuple[Vector | None, list[Candidate]]:
-        vector = await self._vector(question, degraded, deadline_s)
+        self, question: Question, vector: Vector | None, degraded: DegradedNotes, deadline_s: float
+    ) -> list[Candidate]:
         if vector is None:
-            return None, []
-        top_k = question.top_k * question.policies.retrieve.vector_candidates
-        search = self._parts.vectors.search(question.scope, vector, question.filter, top_k, deadline_s)
-        return vector, await _or_degraded(search, [], degraded, "found by words and recency")
+            return []
+        retrieve = question.policies.retrieve
+        top_k = question.top_k * retrieve.vector_candidates
+        vectors = question.space.vectors
+        search = vectors.search(question.scope, vector, question.filter, top_k, retrieve.vector_ef, deadline_s)
+        return await _or_degraded(search, [], degraded, "found by words and recency")
 
     async def _by_words(
         self, question: Question, words: tuple[str, ...], degraded: DegradedNotes, deadline_s: float
@@ -130,9 +139,9 @@ class Retrieval:
         return found
 
     async def _not_projected(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Pending:
-        position = self._parts.projectors.position
-        pending = await self._parts.store.pending(
-            question.scope, position, self._parts.embedder.model, question.access_since_us, MAX_PENDING, deadline_s
+        applied = self._parts.projectors.applied
+        pending = await question.reads.pending(
+            question.scope, applied, question.space.model, question.access_since_us, MAX_PENDING, deadline_s
         )
         if pending.truncated:
             degraded.add(
@@ -154,7 +163,7 @@ class Retrieval:
         if not degraded.any_of("vector_index", "text_index", "embedder"):
             return ids
         listing = ListQuery((State.ACTIVE,), question.filter, top_n)
-        recent = await self._parts.store.list_memories(question.scope, listing, deadline_s)
+        recent = await question.reads.list_memories(question.scope, listing, deadline_s)
         return list(dict.fromkeys((*ids, *(memory.memory_id for memory in recent))))
 
 

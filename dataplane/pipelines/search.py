@@ -24,7 +24,8 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.retrieve import Gathered, Question, Retrieval
-from dataplane.ports import Clock, Embedder, RecordStore
+from dataplane.pipelines.spaces import Spaces
+from dataplane.ports import Clock, RecordReads, RecordStore
 from memplane.errors import InvalidField, Unavailable
 from memplane.policy.effective import NamespacePolicies, lineage
 from memplane.policy.model import Weights
@@ -72,7 +73,7 @@ class SearchParts:
     """What a search needs of the world."""
 
     store: RecordStore
-    embedder: Embedder
+    spaces: Spaces
     retrieval: Retrieval
     recorder: Recorder
     clock: Clock
@@ -94,8 +95,9 @@ class SearchPipeline:
         policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
         degraded = DegradedNotes()
         try:
-            position = await self._position(query, deadline_s)
-            question = self._question(query, scope, policies)
+            reads = await self._parts.store.reads(query.at_least_as_fresh, deadline_s)
+            position = await _position(reads, query, deadline_s)
+            question = self._question(query, reads, scope, policies)
             gathered = await self._gather(question, query, degraded, deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
@@ -115,19 +117,12 @@ class SearchPipeline:
             now_us=now_us,
         )
 
-    async def _position(self, query: SearchQuery, deadline_s: float) -> int:
-        """The newest committed position; everything up to it is in the answer."""
-        position = await self._parts.store.last_position(deadline_s)
-        if query.at_least_as_fresh > position:
-            raise InvalidField.one(
-                "at_least_as_fresh", "names a write that this record store does not have; was the token made elsewhere?"
-            )
-        return position
-
-    def _question(self, query: SearchQuery, scope: Scope, policies: NamespacePolicies) -> Question:
+    def _question(self, query: SearchQuery, reads: RecordReads, scope: Scope, policies: NamespacePolicies) -> Question:
         turns = [turn for turn in query.context_turns if turn][-CONTEXT_TURNS:]
         window_us = policies.retrieve.frequency_window_days * DAY_US
         return Question(
+            space=self._parts.spaces.current,
+            reads=reads,
             scope=scope,
             text="\n".join((*turns, query.query)),
             filter=query.filter,
@@ -160,41 +155,12 @@ class SearchPipeline:
             intent=question.intent,
             task_type=query.task_type,
         )
-        items = self._inputs(shown, question.text, gathered, ranking)
+        items = _inputs(shown, question, gathered, ranking)
         least = query.min_confidence
         if least is None:
             least = question.policies.retrieve.min_confidence
         ranked = [item for item in rank(items, ranking) if item.confidence >= least]
         return ranked[: question.top_k], effective_weights(items, ranking)
-
-    def _inputs(
-        self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered, ranking: Ranking
-    ) -> list[RankInput]:
-        by_meaning = self._by_meaning(rows, asked, gathered)
-        words_count = (
-            ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in by_meaning)
-        )
-        by_words = WordRelevance(gathered, estimate=words_count)
-        named = frozenset(ranking.intent.identifiers)
-        contents = [parse_body(row.memory).content for row in rows]
-        return [
-            RankInput(
-                candidate=row,
-                similarity=meaning,
-                text=by_words.of(row),
-                identifiers_held=identifiers_held(named, content) if named else 0,
-                says_query=content == asked,
-            )
-            for row, meaning, content in zip(rows, by_meaning, contents, strict=True)
-        ]
-
-    def _by_meaning(self, rows: Sequence[StoredCandidate], asked: str, gathered: Gathered) -> list[float | None]:
-        if gathered.vector is None:
-            return [None] * len(rows)
-        embedded = [row.embedding for row in rows if row.embedding is not None]
-        cosines = (np.stack(embedded) @ gathered.vector).tolist() if embedded else []
-        relevance = iter(self._parts.embedder.relevance(asked, cosines))
-        return [next(relevance) if row.embedding is not None else None for row in rows]
 
     def _record(
         self, search_id: str, query: SearchQuery, question: Question, caller: Caller, ranked: Sequence[Ranked]
@@ -217,6 +183,47 @@ class SearchPipeline:
             for memory in (item.candidate.memory for item in ranked if counts)
         ]
         self._parts.recorder.note(retrieval, accesses)
+
+
+async def _position(reads: RecordReads, query: SearchQuery, deadline_s: float) -> int:
+    """The newest committed position; everything up to it is in the answer."""
+    position = await reads.last_position(deadline_s)
+    if query.at_least_as_fresh > position:
+        raise InvalidField.one(
+            "at_least_as_fresh", "names a write that this record store does not have; was the token made elsewhere?"
+        )
+    return position
+
+
+def _inputs(
+    rows: Sequence[StoredCandidate], question: Question, gathered: Gathered, ranking: Ranking
+) -> list[RankInput]:
+    by_meaning = _by_meaning(rows, question, gathered)
+    words_count = (
+        ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in by_meaning)
+    )
+    by_words = WordRelevance(gathered, estimate=words_count)
+    named = frozenset(ranking.intent.identifiers)
+    contents = [parse_body(row.memory).content for row in rows]
+    return [
+        RankInput(
+            candidate=row,
+            similarity=meaning,
+            text=by_words.of(row),
+            identifiers_held=identifiers_held(named, content) if named else 0,
+            says_query=content == question.text,
+        )
+        for row, meaning, content in zip(rows, by_meaning, contents, strict=True)
+    ]
+
+
+def _by_meaning(rows: Sequence[StoredCandidate], question: Question, gathered: Gathered) -> list[float | None]:
+    if gathered.vector is None:
+        return [None] * len(rows)
+    embedded = [row.embedding for row in rows if row.embedding is not None]
+    cosines = (np.stack(embedded) @ gathered.vector).tolist() if embedded else []
+    relevance = iter(question.space.embedder.relevance(question.text, cosines))
+    return [next(relevance) if row.embedding is not None else None for row in rows]
 
 
 def _reference_us(query: SearchQuery, now_us: int) -> int:

@@ -113,7 +113,13 @@ class Settlement:
             return None
         draft = admitted.draft
         around = Around(
-            admitted.scope, draft.subject_id, draft.kind, draft.pool, admitted.embedding, write.dedup_similarity
+            space=admitted.space,
+            scope=admitted.scope,
+            subject_id=draft.subject_id,
+            kind=draft.kind,
+            pool=draft.pool,
+            embedding=admitted.embedding,
+            least_similarity=write.dedup_similarity,
         )
         found = await self._neighbours.near(around, degraded, deadline_s)
         told = [item for item in found if is_same(statement_of(parse_body(item.memory)), admitted.statement)]

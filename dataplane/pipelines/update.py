@@ -14,8 +14,9 @@ from dataplane.pipelines.get import find, state_now
 from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.requests import Identified
+from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.write import PROJECTION_BUDGET_S
-from dataplane.ports import Clock, Embedder, RecordStore
+from dataplane.ports import Clock, RecordStore
 from memplane.errors import (
     DuplicateContentExists,
     MemoryNotFound,
@@ -47,7 +48,7 @@ class UpdateParts:
     """What an update needs of the world."""
 
     store: RecordStore
-    embedder: Embedder
+    spaces: Spaces
     projectors: Projectors
     clock: Clock
 
@@ -84,9 +85,9 @@ class UpdatePipeline:
             return _replayed(known, revision), position
         old = await find(store, revision.request.namespace, revision.memory_id, now_us, deadline_s)
         _check(old, revision, caller)
-        new = await self._revised(old, revision, caller, now_us)
-        degraded = DegradedNotes()
-        embedding = await self._embedding(old, new, degraded, deadline_s)
+        space, degraded = self._parts.spaces.current, DegradedNotes()
+        new = await _revised(old, revision, space, caller, now_us)
+        embedding = await self._embedding(old, new, space, degraded, deadline_s)
         state, strength = state_now(new, caller, now_us)
         readable = caller.may("memory.read", new.namespace)
         response = memory_service_pb2.UpdateMemoryResponse(
@@ -94,67 +95,70 @@ class UpdatePipeline:
             policy_version=caller.snapshot.version,
             degraded=degraded.messages(),
         )
-        commit = self._commit(revision, new, embedding, caller, response)
+        commit = replace(_commit(revision, new, caller, response), embedding=embedding, embedding_model=space.model)
         result = (await store.commit([commit], deadline_s))[0]
         if isinstance(result.error, DuplicateRequest):
             first = await revision.request.answer_of_first(store, caller, now_us, deadline_s)
             return _replayed(first, revision), await store.last_position(deadline_s)
         return None if _retries(result.error, revision) else (response, result.position)
 
-    async def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
-        message = parse_body(old)
-        before = message.content
-        revision.apply(message)
-        policies = caller.snapshot.policies.for_namespace(old.namespace)
-        if message.content != before:
-            await self._put_content(message, message.content, policies)
-        message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
-        waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
-        state = State.PENDING_REVIEW if waits else old.state
-        return replace(next_version(old, message, now_us), state=state)
-
-    async def _put_content(self, message: memory_pb2.Memory, content: str, policies: NamespacePolicies) -> None:
-        check_size("memory.content", content, policies)
-        message.content = await condensed(content, policies, self._parts.embedder.count_tokens)
-        message.provenance.condensed = message.content != content
-        message.provenance.original_content = content if message.provenance.condensed else ""
-
-    async def _embedding(self, old: Memory, new: Memory, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
+    async def _embedding(
+        self, old: Memory, new: Memory, space: VectorSpace, degraded: DegradedNotes, deadline_s: float
+    ) -> Vector | None:
         """The old one where the content stayed, else a new one."""
         content = parse_body(new).content
         if content == parse_body(old).content:
-            model, scope = self._parts.embedder.model, Scope((old.namespace,))
-            rows = await self._parts.store.fetch(scope, [old.memory_id], model, 0, deadline_s)
+            scope = Scope((old.namespace,))
+            rows = await self._parts.store.fetch(scope, [old.memory_id], space.model, 0, deadline_s)
             # The row may be newer by now; then the commit fails on its version.
             if rows and rows[0].embedding is not None:
                 return rows[0].embedding
         try:
-            return (await self._parts.embedder.embed_passages([content], deadline_s))[0]
+            return (await space.embedder.embed_passages([content], deadline_s))[0]
         except BackendUnavailable as error:
             degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
             return None
 
-    def _commit(
-        self,
-        revision: Revision,
-        new: Memory,
-        embedding: Vector | None,
-        caller: Caller,
-        response: memory_service_pb2.UpdateMemoryResponse,
-    ) -> Commit:
-        return Commit(
-            scope=Scope((new.namespace,)),
-            namespace=new.namespace,
-            now_us=new.update_time_us,
-            principal_id=caller.principal_id,
-            change=Change.UPDATED,
-            reason=revision.reason,
-            memory=new,
-            embedding=embedding,
-            embedding_model=self._parts.embedder.model,
-            expected_version=new.version - 1,
-            request=revision.request.record(caller, response.SerializeToString(), new.update_time_us),
-        )
+
+async def _revised(old: Memory, revision: Revision, space: VectorSpace, caller: Caller, now_us: int) -> Memory:
+    message = parse_body(old)
+    before = message.content
+    revision.apply(message)
+    policies = caller.snapshot.policies.for_namespace(old.namespace)
+    if message.content != before:
+        await _put_content(message, message.content, policies, space)
+    message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
+    waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
+    state = State.PENDING_REVIEW if waits else old.state
+    return replace(next_version(old, message, now_us), state=state)
+
+
+async def _put_content(
+    message: memory_pb2.Memory, content: str, policies: NamespacePolicies, space: VectorSpace
+) -> None:
+    check_size("memory.content", content, policies)
+    message.content = await condensed(content, policies, space.embedder.count_tokens)
+    message.provenance.condensed = message.content != content
+    message.provenance.original_content = content if message.provenance.condensed else ""
+
+
+def _commit(
+    revision: Revision,
+    new: Memory,
+    caller: Caller,
+    response: memory_service_pb2.UpdateMemoryResponse,
+) -> Commit:
+    return Commit(
+        scope=Scope((new.namespace,)),
+        namespace=new.namespace,
+        now_us=new.update_time_us,
+        principal_id=caller.principal_id,
+        change=Change.UPDATED,
+        reason=revision.reason,
+        memory=new,
+        expected_version=new.version - 1,
+        request=revision.request.record(caller, response.SerializeToString(), new.update_time_us),
+    )
 
 
 def _replayed(known: bytes, revision: Revision) -> memory_service_pb2.UpdateMemoryResponse:

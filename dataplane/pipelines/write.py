@@ -12,7 +12,6 @@ from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
 from dataplane.errors import BackendUnavailable, DuplicateRequest
 from dataplane.logic.gate import gate
-from dataplane.logic.gate_model import GateModel
 from dataplane.logic.normalise import content_hash
 from dataplane.logic.score import score
 from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
@@ -22,8 +21,9 @@ from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.settle import Settled, Settlement, identified
+from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.verdict import Verdict
-from dataplane.ports import Clock, Embedder, RecordStore
+from dataplane.ports import Clock, RecordStore
 from memplane.errors import InvalidField, MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
@@ -41,13 +41,12 @@ Outcome = Settled | MemPlaneError
 
 @dataclass(frozen=True, slots=True)
 class WriteParts:
-    """What a write needs of the world. `gate_model` None: the model channel always abstains."""
+    """What a write needs of the world."""
 
     store: RecordStore
-    embedder: Embedder
+    spaces: Spaces
     projectors: Projectors
     settlement: Settlement
-    gate_model: GateModel | None
     clock: Clock
     new_id: Callable[[], str]
 
@@ -56,6 +55,7 @@ class WriteParts:
 class _Prepared:
     """A draft within its policy's limits; `content` is what is stored, `original` what was given when condensed."""
 
+    space: VectorSpace
     draft: Draft
     policies: NamespacePolicies
     content: str
@@ -103,11 +103,13 @@ class WritePipeline:
     async def _embed_chunk(
         self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
     ) -> tuple[list[_Step], list[Vector | None], DegradedNotes]:
-        degraded = DegradedNotes()
-        steps = [await self._prepare(draft, caller, deadline_s) for draft in drafts]
-        return steps, await self._embed(steps, degraded, deadline_s), degraded
+        space, degraded = self._parts.spaces.current, DegradedNotes()
+        steps = [await self._prepare(draft, space, caller, deadline_s) for draft in drafts]
+        return steps, await _embed(steps, space, degraded, deadline_s), degraded
 
-    async def _prepare(self, draft: Draft | MemPlaneError, caller: Caller, deadline_s: float) -> _Step:
+    async def _prepare(
+        self, draft: Draft | MemPlaneError, space: VectorSpace, caller: Caller, deadline_s: float
+    ) -> _Step:
         if isinstance(draft, MemPlaneError):
             return draft
         try:
@@ -115,7 +117,7 @@ class WritePipeline:
             if draft.pool is Pool.SHARED:
                 caller.require("share.propose", draft.namespace)
             replayed = await self._replay(draft, caller, deadline_s)
-            return replayed if replayed is not None else await self._within_limits(draft, caller)
+            return replayed if replayed is not None else await _within_limits(draft, space, caller)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
@@ -134,32 +136,6 @@ class WritePipeline:
         if not answer:
             return Settled(_forgotten_since(), position)
         return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
-
-    async def _within_limits(self, draft: Draft, caller: Caller) -> _Prepared:
-        policies = caller.snapshot.policies.for_namespace(draft.namespace)
-        check_size("content", draft.content, policies)
-        if policies.subject_required and not draft.subject_id:
-            raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
-        content = await condensed(draft.content, policies, self._parts.embedder.count_tokens)
-        return _Prepared(draft, policies, content, draft.content if content != draft.content else "")
-
-    async def _embed(self, steps: Sequence[_Step], degraded: DegradedNotes, deadline_s: float) -> list[Vector | None]:
-        wanted = {
-            index: step.content
-            for index, step in enumerate(steps)
-            if isinstance(step, _Prepared) and (step.draft.embedding is None or step.original)
-        }
-        made: dict[int, Vector] = {}
-        if wanted:
-            try:
-                vectors = await self._parts.embedder.embed_passages(list(wanted.values()), deadline_s)
-                made = dict(zip(wanted, vectors, strict=True))
-            except BackendUnavailable as error:
-                degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
-        return [
-            made.get(index, step.draft.embedding) if isinstance(step, _Prepared) else None
-            for index, step in enumerate(steps)
-        ]
 
     async def _settle_chunk(
         self,
@@ -189,7 +165,7 @@ class WritePipeline:
         deadline_s: float,
     ) -> Outcome:
         try:
-            verdict = self._verdict(prepared, embedding)
+            verdict = _verdict(prepared, embedding)
             if verdict.gate.layer is None:
                 return await self._refuse(prepared, verdict, caller, deadline_s)
             admitted = self._admit(prepared, embedding, verdict, caller)
@@ -212,18 +188,6 @@ class WritePipeline:
         except BackendUnavailable as error:
             return Unavailable(error.backend)
 
-    def _verdict(self, prepared: _Prepared, embedding: Vector | None) -> Verdict:
-        model = self._parts.gate_model
-        opinion = model.score(embedding, prepared.content) if model is not None and embedding is not None else None
-        scored = score(prepared.content, opinion, prepared.policies.rules, prepared.policies.write)
-        decision = gate(prepared.draft, scored, prepared.policies.write)
-        verdict = Verdict(decision.action, State.ACTIVE, decision, scored)
-        waits = prepared.draft.pool is Pool.SHARED and prepared.policies.shared_pool_approval
-        if decision.layer is None or not waits:
-            return verdict
-        held = Verdict(decision.action, State.PENDING_REVIEW, decision, scored)
-        return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
-
     def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
         draft, layer = prepared.draft, verdict.gate.layer
         assert layer is not None
@@ -244,8 +208,8 @@ class WritePipeline:
             draft=draft,
             policies=prepared.policies,
             admission=admission,
+            space=prepared.space,
             embedding=embedding,
-            embedding_model=self._parts.embedder.model,
             verdict=verdict,
             caller=caller,
         )
@@ -270,6 +234,49 @@ class WritePipeline:
         if result.error is not None:
             raise result.error
         return Settled(response, 0)
+
+
+async def _within_limits(draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
+    policies = caller.snapshot.policies.for_namespace(draft.namespace)
+    check_size("content", draft.content, policies)
+    if policies.subject_required and not draft.subject_id:
+        raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
+    content = await condensed(draft.content, policies, space.embedder.count_tokens)
+    return _Prepared(space, draft, policies, content, draft.content if content != draft.content else "")
+
+
+async def _embed(
+    steps: Sequence[_Step], space: VectorSpace, degraded: DegradedNotes, deadline_s: float
+) -> list[Vector | None]:
+    wanted = {
+        index: step.content
+        for index, step in enumerate(steps)
+        if isinstance(step, _Prepared) and (step.draft.embedding is None or step.original)
+    }
+    made: dict[int, Vector] = {}
+    if wanted:
+        try:
+            vectors = await space.embedder.embed_passages(list(wanted.values()), deadline_s)
+            made = dict(zip(wanted, vectors, strict=True))
+        except BackendUnavailable as error:
+            degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
+    return [
+        made.get(index, step.draft.embedding) if isinstance(step, _Prepared) else None
+        for index, step in enumerate(steps)
+    ]
+
+
+def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
+    model = prepared.space.gate_model
+    opinion = model.score(embedding, prepared.content) if model is not None and embedding is not None else None
+    scored = score(prepared.content, opinion, prepared.policies.rules, prepared.policies.write)
+    decision = gate(prepared.draft, scored, prepared.policies.write)
+    verdict = Verdict(decision.action, State.ACTIVE, decision, scored)
+    waits = prepared.draft.pool is Pool.SHARED and prepared.policies.shared_pool_approval
+    if decision.layer is None or not waits:
+        return verdict
+    held = Verdict(decision.action, State.PENDING_REVIEW, decision, scored)
+    return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
 
 
 def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:

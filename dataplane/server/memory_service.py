@@ -56,10 +56,16 @@ class Pipelines:
 class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     """Takes requests apart, calls the verb's pipeline, puts the answer together.
 
-    `policy` gives the snapshot in force; it is read once a call. `dimension` is the embedder's.
+    `policy` gives the snapshot in force; it is read once a call. `dimension` tells the embedder's at the time.
     """
 
-    def __init__(self, pipelines: Pipelines, policy: Callable[[], PolicySnapshot | None], clock: Clock, dimension: int):
+    def __init__(
+        self,
+        pipelines: Pipelines,
+        policy: Callable[[], PolicySnapshot | None],
+        clock: Clock,
+        dimension: Callable[[], int],
+    ):
         self._pipelines = pipelines
         self._policy = policy
         self._clock = clock
@@ -80,7 +86,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.WriteMemoryResponse:
         """See the contract."""
         caller = self._caller(context)
-        draft = read_draft(request, self._clock.now_us(), self._dimension)
+        draft = read_draft(request, self._clock.now_us(), self._dimension())
         settled = await self._pipelines.write.write(draft, caller, _deadline(context))
         return _with_token(settled)
 
@@ -108,7 +114,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
 
     def _draft_or_error(self, request: memory_service_pb2.WriteMemoryRequest) -> Draft | MemPlaneError:
         try:
-            return read_draft(request, self._clock.now_us(), self._dimension)
+            return read_draft(request, self._clock.now_us(), self._dimension())
         except MemPlaneError as error:
             return error
 

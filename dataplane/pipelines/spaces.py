@@ -1,0 +1,78 @@
+"""Which embedding model searches and writes use: one at a time, taken once a call, switched while calls go on.
+
+A model change builds the next model's index beside the active one. When it is level it is activated, and every process
+learns that by asking its index; calls that began before finish with the model they began with.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.gate_model import GateModel
+from dataplane.ports import Embedder, VectorIndex
+
+log = logging.getLogger("memplane.spaces")
+
+LOOK_INTERVAL_S = 2.0
+"""How often a process with several models asks which one is active. Unmeasured."""
+LOOK_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """An embedding model with what belongs to it. `gate_model` None: none was trained on it, the rules decide alone."""
+
+    embedder: Embedder
+    vectors: VectorIndex
+    gate_model: GateModel | None
+
+    @property
+    def model(self) -> str:
+        """The embedding model's name."""
+        return self.embedder.model
+
+
+class Spaces:
+    """The spaces that this process can use; `current` is the one in use."""
+
+    def __init__(self, spaces: Sequence[VectorSpace]):
+        self.current = spaces[0]
+        self._spaces = {space.model: space for space in spaces}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def all(self) -> tuple[VectorSpace, ...]:
+        """Every space, the configured one first."""
+        return tuple(self._spaces.values())
+
+    async def start(self) -> None:
+        """Looks once, and from then on where there is something to switch to."""
+        await self._look_or_wait()
+        if len(self._spaces) > 1:
+            self._task = asyncio.create_task(self._run(), name="spaces")
+
+    async def stop(self) -> None:
+        """Ends looking."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def look(self, deadline_s: float) -> None:
+        """Takes the active model's space into use, when this process has it; raises BackendUnavailable."""
+        active = self._spaces.get(await self.current.vectors.active_model(deadline_s))
+        if active is not None and active is not self.current:
+            log.info("embedding model %s is active now, in place of %s", active.model, self.current.model)
+            self.current = active
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            await self._look_or_wait()
+
+    async def _look_or_wait(self) -> None:
+        try:
+            await self.look(asyncio.get_running_loop().time() + LOOK_TIMEOUT_S)
+        except BackendUnavailable as error:
+            log.debug("the active embedding model is not known: %s", error)
