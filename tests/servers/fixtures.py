@@ -1,7 +1,8 @@
 """Fixtures of the real servers: each starts with the first test that asks for it, once in a test process.
 
 A server is shared by the tests of its process, so a test takes what is its own: `postgres_database`,
-`postgres_database_factory`, or a Redis that was emptied for it (`redis_url`, `redis_cluster_url`).
+`postgres_database_factory`, or a server that was emptied for it (`redis_url`, `redis_cluster_url`,
+`elasticsearch_url`).
 """
 
 import itertools
@@ -9,8 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.servers.elasticsearch import ElasticsearchServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisCluster, RedisSentinel, RedisServer
+from tools.fetch_elasticsearch import Unavailable
 
 
 @pytest.fixture(scope="session")
@@ -91,3 +94,21 @@ def redis_sentinel() -> Iterator[RedisSentinel]:
     watched = RedisSentinel.create()
     yield watched
     watched.close()
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_server() -> Iterator[ElasticsearchServer]:
+    """Elasticsearch 8.19, the core alone; skips where Java 17 or the distribution cannot be had."""
+    try:
+        server = ElasticsearchServer.create()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def elasticsearch_url(elasticsearch_server: ElasticsearchServer) -> str:
+    """URL of `elasticsearch_server`, emptied."""
+    elasticsearch_server.delete_all()
+    return elasticsearch_server.url

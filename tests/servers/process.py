@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def new_folder(name: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"memplane-{name}-"))
     os.chown(folder, *unprivileged_user())
     return folder
+
+
+def give_away(tree: Path) -> None:
+    """Makes the unprivileged user the owner of a whole tree."""
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, *unprivileged_user())
 
 
 def reachable(tree: Path, folder: Path) -> Path:
@@ -141,6 +148,15 @@ class ServerProcess:
                 continue
         self._reap(10.0)
         wait_until(lambda: not any(map(_is_alive, family)), 10.0, f"all of {self.name} is dead")
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Leaves neither a process nor a folder behind when making the server fails."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Stops it and removes its folder."""

@@ -52,8 +52,10 @@ class RedisServer:
         config = folder / "redis.conf"
         stated = [f"{name} {value}" for name, value in {"port": str(port), "dir": str(folder), **settings}.items()]
         config.write_text("\n".join([*stated, *lines, ""]))
-        server = cls(ServerProcess("Redis", folder, [str(_binary()), str(config), *flags]), port, password)
-        server.start()
+        process = ServerProcess("Redis", folder, [str(_binary()), str(config), *flags])
+        server = cls(process, port, password)
+        with process.closed_on_failure():
+            server.start()
         return server
 
     @property

@@ -22,7 +22,7 @@ def test_what_was_written_outlives_kill_9() -> None:
         server.kill()
         server.start()
         assert server.call("GET", "kept") == "7"
-        with redis.Redis(port=server.port) as stranger, pytest.raises(redis.AuthenticationError):
+        with redis.Redis(port=server.port, retry=None) as stranger, pytest.raises(redis.AuthenticationError):
             stranger.ping()
     finally:
         server.close()
