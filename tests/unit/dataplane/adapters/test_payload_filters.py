@@ -1,6 +1,7 @@
 import pytest
 
-from dataplane.adapters.edge.filters import decode, encode, translate
+from dataplane.adapters.edge.filters import translate
+from dataplane.adapters.payload_filters import decode, encode
 from dataplane.model import AllOf, AnyOf, Condition, FieldValue, Filter, Not, Operator
 
 HUGE = Condition("metadata.n", Operator.GREATER_THAN, (2**53,))
