@@ -220,7 +220,8 @@ class AccessRecord:
 class QueuedWrite:
     """A write accepted to be applied later; `request` is its serialised `WriteMemoryRequest` with a request_id.
 
-    `operation` names what the caller asks after. `time_us` is when it was accepted.
+    `operation` names what the caller asks after. `time_us` is when it was accepted. Writes with an equal `order_key`
+    are applied in the order in which they were accepted.
     """
 
     operation: str
@@ -228,6 +229,7 @@ class QueuedWrite:
     namespace: str
     request: bytes
     time_us: int
+    order_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +243,12 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How many queued writes wait for a taker, how many are taken and not done, and when the oldest was accepted."""
+    """How many queued writes wait for a taker, how many are taken and not done, and when the oldest was accepted.
+
+    `set_aside` counts what was kept out of the way because it cannot be applied.
+    """
 
     waiting: int
     taken: int
     oldest_time_us: int | None
+    set_aside: int = 0
