@@ -1,0 +1,160 @@
+"""The write queue on one SQLite file of its own, beside the records: durable with no server.
+
+One process at a time has the file, so whoever held writes when it opens is gone, and a taker need not look again for
+what others put: `put` tells it.
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dataplane.adapters.sqlite import queue_statements as statements
+from dataplane.adapters.sqlite.connection import SqliteOptions, closed_on_error, lock, open_writer, translated
+from dataplane.adapters.sqlite.migrate import migrate
+from dataplane.adapters.sqlite.writer import Writer
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.errors import BackendUnavailable, QueueFull
+from dataplane.ports import Clock
+from dataplane.ports.backend import Examination
+
+BACKEND = "write_queue"
+LOOK_AGAIN_S = 1.0
+"""How often a waiting taker looks whether abandoned writes have come free. Unmeasured."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteQueueOptions:
+    """How much the queue holds, and for how long a taker.
+
+    `max_entries`: more are refused, to be tried again after `retry_after_s`. `claim_after_s`: what is taken and neither
+    done nor renewed for so long is handed out again. `synchronous_full`: accepted writes survive loss of power, too.
+    """
+
+    max_entries: int = 100_000
+    retry_after_s: float = 1.0
+    claim_after_s: float = 30.0
+    synchronous_full: bool = False
+
+
+class SqliteWriteQueue:
+    """A `ports.WriteQueue`. Made by `open`."""
+
+    def __init__(self, lock_descriptor: int, writer: Writer, clock: Clock, options: SqliteQueueOptions) -> None:
+        self._lock_descriptor = lock_descriptor
+        self._writer = writer
+        self._clock = clock
+        self._options = options
+        self._arrived = asyncio.Event()
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, options: SqliteQueueOptions, clock: Clock) -> "SqliteWriteQueue":
+        """Opens or makes the file, with its folder; `clock` ends what takers hold.
+
+        Beside the file lie `-wal`, `-shm` and `.lock`. Raises StoreInUse, SchemaTooNew, or BackendUnavailable when the
+        file cannot be read.
+        """
+        with _named():
+            descriptor, writer = await asyncio.to_thread(_open, path, options, asyncio.get_running_loop())
+        return cls(descriptor, writer, clock, options)
+
+    async def close(self) -> None:
+        """See the port."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.to_thread(self._writer.close)
+        os.close(self._lock_descriptor)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        await self.depth(deadline_s)
+        return Examination(f"SQLite {sqlite3.sqlite_version}")
+
+    async def put(self, write: QueuedWrite, deadline_s: float) -> None:
+        """See the port."""
+        work = partial(statements.put, write=write, max_entries=self._options.max_entries)
+        with _named():
+            accepted = await self._writer.run(work, deadline_s)
+        if not accepted:
+            raise QueueFull(self._options.retry_after_s)
+        self._arrived.set()
+
+    async def take(self, owner: str, page_size: int, wait_s: float, deadline_s: float) -> list[QueueEntry]:
+        """See the port."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + wait_s
+        while True:
+            self._arrived.clear()
+            entries = await self._take(owner, page_size, deadline_s)
+            remaining_s = until_s - loop.time()
+            if entries or remaining_s <= 0:
+                return entries
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(remaining_s, LOOK_AGAIN_S)):
+                    await self._arrived.wait()
+
+    async def _take(self, owner: str, page_size: int, deadline_s: float) -> list[QueueEntry]:
+        now_us = self._clock.now_us()
+        hold = statements.Hold(owner, now_us, now_us + int(self._options.claim_after_s * 1e6))
+        with _named():
+            return await self._writer.run(partial(statements.take, hold=hold, page_size=page_size), deadline_s)
+
+    async def renew(self, owner: str, entries: Sequence[QueueEntry], deadline_s: float) -> None:
+        """See the port."""
+        now_us = self._clock.now_us()
+        hold = statements.Hold(owner, now_us, now_us + int(self._options.claim_after_s * 1e6))
+        with _named():
+            await self._writer.run(partial(statements.renew, hold=hold, entries=entries), deadline_s)
+
+    async def done(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
+        """See the port."""
+        with _named():
+            await self._writer.run(partial(statements.remove, entries=entries), deadline_s)
+        self._arrived.set()  # what waited behind them is free for other takers
+
+    async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
+        """See the port."""
+        with _named():
+            await self._writer.run(partial(statements.set_aside, entries=entries), deadline_s)
+        self._arrived.set()
+
+    async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
+        """See the port."""
+        with _named():
+            return await self._writer.run(partial(statements.find, operation=operation), deadline_s)
+
+    async def depth(self, deadline_s: float) -> QueueDepth:
+        """See the port."""
+        with _named():
+            return await self._writer.run(partial(statements.depth, now_us=self._clock.now_us()), deadline_s)
+
+
+def _open(path: Path, options: SqliteQueueOptions, loop: asyncio.AbstractEventLoop) -> tuple[int, Writer]:
+    file_options = SqliteOptions(synchronous_full=options.synchronous_full)
+    with translated():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = lock(path)
+        try:
+            connection = open_writer(path, file_options)
+            with closed_on_error(connection):
+                migrate(connection, [statements.SCHEMA])
+                statements.free_all(connection)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    return descriptor, Writer(connection, file_options, loop)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """The connection and its writer speak of the record store; here it is the queue that does not answer."""
+    try:
+        yield
+    except BackendUnavailable as error:
+        raise BackendUnavailable(BACKEND, error.detail) from error
