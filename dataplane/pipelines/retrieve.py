@@ -14,6 +14,7 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.query_embedding import QueryEmbeddings
 from dataplane.pipelines.spaces import VectorSpace
+from dataplane.pipelines.stages import ObserveStage, timed
 from dataplane.ports import ListQuery, Pending, RecordReads, TextIndex
 from memplane.policy.effective import NamespacePolicies
 
@@ -59,6 +60,7 @@ class RetrieveParts:
     texts: TextIndex
     query_embeddings: QueryEmbeddings
     projectors: Projectors
+    observe_stage: ObserveStage
 
 
 class Retrieval:
@@ -76,20 +78,23 @@ class Retrieval:
         words = query_tokens(question.text)
         for index in self._parts.projectors.unlevel:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
+        observe = self._parts.observe_stage
         vector, pending = await asyncio.gather(
-            self._vector(question, degraded, deadline_s), self._not_projected(question, degraded, deadline_s)
+            timed(observe, "embed", self._vector(question, degraded, deadline_s)),
+            timed(observe, "pending", self._not_projected(question, degraded, deadline_s)),
         )
         near, texts = await asyncio.gather(
-            self._by_meaning(question, vector, degraded, deadline_s),
-            self._by_words(question, words, degraded, deadline_s),
+            timed(observe, "vector", self._by_meaning(question, vector, degraded, deadline_s)),
+            timed(observe, "text", self._by_words(question, words, degraded, deadline_s)),
         )
         ids = await self._select(question, near, texts, degraded, deadline_s)
         rows = {row.memory.memory_id: row for row in pending.candidates}
         missing = [memory_id for memory_id in ids if memory_id not in rows]
         if missing:
-            fetched = await question.reads.fetch(
+            fetch = question.reads.fetch(
                 question.scope, missing, question.space.model, question.access_since_us, deadline_s
             )
+            fetched = await timed(self._parts.observe_stage, "fetch", fetch)
             rows.update((row.memory.memory_id, row) for row in fetched)
         scores = {item.memory_id: item for item in texts.get("text", ())}
         unindexed = frozenset(row.memory.memory_id for row in pending.candidates)

@@ -25,6 +25,7 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.retrieve import Gathered, Question, Retrieval
 from dataplane.pipelines.spaces import Spaces
+from dataplane.pipelines.stages import ObserveStage, timing
 from dataplane.ports import Clock, RecordReads, RecordStore
 from memplane.errors import InvalidField, Unavailable
 from memplane.policy.effective import NamespacePolicies, lineage
@@ -78,6 +79,7 @@ class SearchParts:
     recorder: Recorder
     clock: Clock
     new_search_id: Callable[[], str]
+    observe_stage: ObserveStage
 
 
 class SearchPipeline:
@@ -103,7 +105,8 @@ class SearchPipeline:
             raise Unavailable(error.backend) from error
         now_us = self._parts.clock.now_us()
         shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, caller, now_us)]
-        ranked, weights = self._rank(question, query, gathered, shown, now_us)
+        with timing(self._parts.observe_stage, "rank"):
+            ranked, weights = self._rank(question, query, gathered, shown, now_us)
         search_id = self._parts.new_search_id()
         self._record(search_id, query, question, caller, ranked)
         return SearchAnswer(

@@ -22,8 +22,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class CallCounter(Protocol):
     """Hears of every call's end."""
 
-    def __call__(self, method: str, code: grpc.StatusCode, /) -> None:
-        """Counts a call of `method` (full name) that ended with `code`."""
+    def __call__(self, method: str, code: grpc.StatusCode, seconds: float, /) -> None:
+        """Counts a call that ended. `method` is its full name, "" for one that is not offered."""
         ...
 
 
@@ -46,10 +46,10 @@ class ErrorInterceptor(ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler:
         """Wraps the handler; an unknown method gets one that says so."""
-        handler = await continuation(handler_call_details)
+        handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None:
-            handler = grpc.unary_unary_rpc_method_handler(_not_offered)
-        return _wrap(handler, handler_call_details.method, self._count)
+            handler, method = grpc.unary_unary_rpc_method_handler(_not_offered), ""
+        return _wrap(handler, method, self._count)
 
 
 async def _not_offered(_request: bytes, _context: Context) -> bytes:
@@ -95,15 +95,18 @@ def _parse_each(handler: Any) -> Callable[[AsyncIterator[bytes]], AsyncIterator[
 
 def _guard(behaviour: Any, parse: Callable[[Any], Any], method: str, count: CallCounter) -> Any:
     async def guarded(request: Any, context: Context) -> Any:
+        started_s = _now_s()
         try:
             response = await behaviour(parse(request), context)
         except (asyncio.CancelledError, grpc.aio.AbortError):
-            count(method, grpc.StatusCode.CANCELLED)
+            count(method, grpc.StatusCode.CANCELLED, _now_s() - started_s)
             raise
         except Exception as error:  # noqa: BLE001 - the last stop before the client: logged, counted, and answered
-            await _end(error, method, context, count)
+            told = _told(error, method)
+            count(method, code_of(told), _now_s() - started_s)
+            await _end(told, context)
         else:
-            count(method, grpc.StatusCode.OK)
+            count(method, grpc.StatusCode.OK, _now_s() - started_s)
             return response
 
     return guarded
@@ -111,25 +114,34 @@ def _guard(behaviour: Any, parse: Callable[[Any], Any], method: str, count: Call
 
 def _guard_stream(behaviour: Any, parse: Callable[[Any], Any], method: str, count: CallCounter) -> Any:
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
+        started_s = _now_s()
         try:
             async for response in behaviour(parse(request), context):
                 yield response
         except (asyncio.CancelledError, grpc.aio.AbortError):
-            count(method, grpc.StatusCode.CANCELLED)
+            count(method, grpc.StatusCode.CANCELLED, _now_s() - started_s)
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            await _end(error, method, context, count)
+            told = _told(error, method)
+            count(method, code_of(told), _now_s() - started_s)
+            await _end(told, context)
         else:
-            count(method, grpc.StatusCode.OK)
+            count(method, grpc.StatusCode.OK, _now_s() - started_s)
 
     return guarded
 
 
-async def _end(error: Exception, method: str, context: Context, count: CallCounter) -> None:
-    told = error if isinstance(error, MemPlaneError) else _defect(error, method)
-    status, code = status_of(told), code_of(told)
-    count(method, code)
-    await context.abort(code, status.message, trailers_of(told, status))
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _told(error: Exception, method: str) -> MemPlaneError:
+    return error if isinstance(error, MemPlaneError) else _defect(error, method)
+
+
+async def _end(told: MemPlaneError, context: Context) -> None:
+    status = status_of(told)
+    await context.abort(code_of(told), status.message, trailers_of(told, status))
 
 
 def _defect(error: Exception, method: str) -> Defect:

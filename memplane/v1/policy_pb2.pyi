@@ -5,6 +5,7 @@ The nouns of policy: documents, diagnostics, revisions, snapshots and the state 
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -366,8 +367,13 @@ class BackendStatus(_message.Message):
     HEALTHY_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     LAG_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
+    LATENCY_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
+    DEAD_LETTERS_FIELD_NUMBER: _builtins.int
+    OLDEST_WAIT_FIELD_NUMBER: _builtins.int
     backend: _builtins.str
-    """`record_store`, `vector_index`, `text_index`, `cache` or `embedder`."""
+    """`record_store`, `vector_index`, `text_index`, `cache`, `queue` or `embedder`."""
     adapter: _builtins.str
     """Adapter in use, such as `sqlite`."""
     healthy: _builtins.bool
@@ -375,7 +381,23 @@ class BackendStatus(_message.Message):
     detail: _builtins.str
     """What is wrong. Empty: nothing."""
     lag: _builtins.int
-    """Outbox rows not yet projected. Indexes only."""
+    """Outbox rows not yet projected, or writes not yet applied. Indexes and queue only."""
+    server: _builtins.str
+    """What answers, such as `PostgreSQL 17.2`. Empty: unknown."""
+    dead_letters: _builtins.int
+    """Projections that were given up, kept to be replayed. Indexes only."""
+    @_builtins.property
+    def latency(self) -> _duration_pb2.Duration:
+        """How long its last examination took. Absent: none was answered yet."""
+
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedCompositeFieldContainer[Global___BackendProblem]:
+        """What is wrong with it though it answers; it may still be healthy."""
+
+    @_builtins.property
+    def oldest_wait(self) -> _duration_pb2.Duration:
+        """Age of the oldest change that waits. Absent: none waits. Indexes and queue only."""
+
     def __init__(
         self,
         *,
@@ -384,14 +406,45 @@ class BackendStatus(_message.Message):
         healthy: _builtins.bool = ...,
         detail: _builtins.str = ...,
         lag: _builtins.int = ...,
+        server: _builtins.str = ...,
+        latency: _duration_pb2.Duration | None = ...,
+        problems: _abc.Iterable[Global___BackendProblem] | None = ...,
+        dead_letters: _builtins.int = ...,
+        oldest_wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["latency", b"latency", "oldest_wait", b"oldest_wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "backend", b"backend", "detail", b"detail", "healthy", b"healthy", "lag", b"lag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "backend", b"backend", "dead_letters", b"dead_letters", "detail", b"detail", "healthy", b"healthy", "lag", b"lag", "latency", b"latency", "oldest_wait", b"oldest_wait", "problems", b"problems", "server", b"server"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BackendStatus: _TypeAlias = BackendStatus  # noqa: Y015
+
+@_typing.final
+class BackendProblem(_message.Message):
+    """Something wrong with a backend that answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """For programs, such as `EVICTS`."""
+    message: _builtins.str
+    """What is wrong and what to do."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BackendProblem: _TypeAlias = BackendProblem  # noqa: Y015
 
 @_typing.final
 class NodeReport(_message.Message):

@@ -1,0 +1,1 @@
+"""Ports around ports: they add behaviour and keep the promise."""

@@ -1,0 +1,89 @@
+"""What Prometheus is told of a data plane. No ids, namespaces or content: labels are names of backends and methods."""
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from memplane import __version__
+from memplane.rpc.metrics import CallMetrics
+from memplane.v1 import policy_pb2
+
+BACKEND_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class DataPlaneMetrics:
+    """The registry of one process, and who tells it what."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self.calls = CallMetrics(self.registry)
+        self._backends = Histogram(
+            "memplane_backend_seconds",
+            "Calls of a backend that ended, by port method and outcome (ok, unavailable, refused).",
+            ("backend", "operation", "outcome"),
+            buckets=BACKEND_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._stages = Histogram(
+            "memplane_search_stage_seconds",
+            "Stages of searches: embed, pending, vector, text, fetch, rank.",
+            ("stage",),
+            buckets=BACKEND_BUCKETS_S,
+            registry=self.registry,
+        )
+
+    def observe_backend(self, backend: str, operation: str, outcome: str, seconds: float) -> None:
+        """Counts a backend's call."""
+        self._backends.labels(backend, operation, outcome).observe(seconds)
+
+    def observe_stage(self, stage: str, seconds: float) -> None:
+        """Counts a search's stage."""
+        self._stages.labels(stage).observe(seconds)
+
+    def tell_of(self, report: Callable[[], policy_pb2.NodeReport], generation: Callable[[], int]) -> None:
+        """From now on each scrape also has what the node reports; `generation` is the policy's in force, 0 for none."""
+        self.registry.register(_ReportCollector(report, generation))
+
+
+class _ReportCollector(Collector):
+    """Turns the report that the control plane gets into gauges, when asked."""
+
+    def __init__(self, report: Callable[[], policy_pb2.NodeReport], generation: Callable[[], int]):
+        self._report = report
+        self._generation = generation
+
+    def describe(self) -> list[Metric]:
+        """Nothing ahead of the first scrape: the report may not be ready when this is registered."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges of this moment."""
+        report = self._report()
+        build = GaugeMetricFamily("memplane_build", "The version that runs; always 1.", labels=("version",))
+        build.add_metric((__version__,), 1)
+        yield build
+        yield GaugeMetricFamily("memplane_policy_generation", "Generation of the policy; 0: none.", self._generation())
+        yield GaugeMetricFamily("memplane_memories", "ACTIVE memories at the last check.", report.memory_count)
+        healthy, lag, dead, problems = _backend_gauges()
+        for backend in report.backends:
+            labels = (backend.backend, backend.adapter)
+            healthy.add_metric(labels, backend.healthy)
+            lag.add_metric(labels, backend.lag)
+            dead.add_metric(labels, backend.dead_letters)
+            problems.add_metric(labels, len(backend.problems))
+        yield from (healthy, lag, dead, problems)
+
+
+def _backend_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    labels = ("backend", "adapter")
+    return (
+        GaugeMetricFamily("memplane_backend_healthy", "1: it answered the last check.", labels=labels),
+        GaugeMetricFamily("memplane_backend_lag", "Changes that wait to reach it.", labels=labels),
+        GaugeMetricFamily("memplane_backend_dead_letters", "Changes that were given up.", labels=labels),
+        GaugeMetricFamily("memplane_backend_problems", "What doctor finds wrong with it.", labels=labels),
+    )

@@ -1,0 +1,28 @@
+"""The stages of a search, timed for those who run the service: embed, pending, vector, text, fetch, rank."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ObserveStage = Callable[[str, float], None]
+"""Hears that a stage took so many seconds."""
+
+
+async def timed(observe: ObserveStage, stage: str, work: Awaitable[T]) -> T:
+    """Awaits the work of a stage."""
+    with timing(observe, stage):
+        return await work
+
+
+@contextmanager
+def timing(observe: ObserveStage, stage: str) -> Iterator[None]:
+    """Times the block as a stage, also when it fails."""
+    now_s = asyncio.get_running_loop().time
+    started_s = now_s()
+    try:
+        yield
+    finally:
+        observe(stage, now_s() - started_s)
