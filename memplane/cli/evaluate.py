@@ -14,6 +14,7 @@ import click
 from rich import progress as bars
 
 from memplane.builtin import policies_folder
+from memplane.cli.calibrate import calibrate_command
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, log_sink, planes
 from memplane.cli.processes import PlaneFailed
@@ -36,9 +37,9 @@ class PlaneOptions:
     logs: bool
 
 
-@click.group("eval")
+@click.group("eval", commands=[calibrate_command])
 def evaluate() -> None:
-    """Measures searches on labelled data."""
+    """Measures searches, and fits an embedding model's maps, on labelled data."""
 
 
 @evaluate.command(

@@ -63,14 +63,14 @@ def read_groups(memories: Path, questions: Path) -> list[Group]:
     """
     by_group: dict[str, list[LabelledMemory]] = {}
     seen: set[tuple[str, str]] = set()
-    for place, row in _rows(memories):
+    for place, row in json_rows(memories):
         memory = _memory(place, row)
         if (memory.group, memory.id) in seen:
             raise BadDataset(f"{place}: id {memory.id!r} stands twice in group {memory.group!r}")
         seen.add((memory.group, memory.id))
         by_group.setdefault(memory.group, []).append(memory)
     asked: dict[str, list[Question]] = {name: [] for name in by_group}
-    for place, row in _rows(questions):
+    for place, row in json_rows(questions):
         question = _question(place, row)
         if question.group not in asked:
             raise BadDataset(f"{place}: group {question.group!r} has no memories")
@@ -84,7 +84,8 @@ def safe_label(index: int, name: str) -> str:
     return f"g{index}-{readable}"[:MAX_LABEL_CHARS].rstrip("-")
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Place (`file:line`) and object of each line but empty ones. Raises BadDataset."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -101,9 +102,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _memory(place: str, row: Mapping[str, Any]) -> LabelledMemory:
     return LabelledMemory(
-        group=_text(place, row, "group"),
-        id=_text(place, row, "id"),
-        text=_text(place, row, "text"),
+        group=text_field(place, row, "group"),
+        id=text_field(place, row, "id"),
+        text=text_field(place, row, "text"),
         time=_time(place, row),
         session=str(row.get("session") or ""),
         speaker=str(row.get("speaker") or ""),
@@ -119,9 +120,9 @@ def _question(place: str, row: Mapping[str, Any]) -> Question:
     ):
         raise BadDataset(f"{place}: evidence must be a list of one or more lists of ids, none empty")
     return Question(
-        group=_text(place, row, "group"),
-        id=_text(place, row, "id"),
-        text=_text(place, row, "text"),
+        group=text_field(place, row, "group"),
+        id=text_field(place, row, "id"),
+        text=text_field(place, row, "text"),
         context_turns=[str(turn) for turn in row.get("context_turns") or ()],
         category=str(row.get("category") or ""),
         evidence=[[str(memory_id) for memory_id in piece] for piece in evidence],
@@ -130,7 +131,8 @@ def _question(place: str, row: Mapping[str, Any]) -> Question:
     )
 
 
-def _text(place: str, row: Mapping[str, Any], name: str) -> str:
+def text_field(place: str, row: Mapping[str, Any], name: str) -> str:
+    """A field that must be a text, or a number taken as one. Raises BadDataset."""
     value = row.get(name)
     if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
         raise BadDataset(f"{place}: {name} must be a text, got {value!r}")

@@ -11,16 +11,12 @@ memories lie about .09 higher in Chinese than in English, farther than relevant 
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Self
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
-CHARACTERS_A_WORD = 2
-"""Chinese characters that count as one word."""
+from memplane.language import is_chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +59,3 @@ class Relevance:
         """The relevance of each memory, 0 to 1, in the order of the cosines."""
         curve = self.chinese if is_chinese(question) else self.other
         return [curve(cosine) for cosine in cosines]
-
-
-def is_chinese(text: str) -> bool:
-    """True when at least half of the words are Chinese; names and identifiers in Latin letters are common there."""
-    han, latin = len(_HAN.findall(text)), len(_LATIN_WORD.findall(text))
-    return han > 0 and han >= CHARACTERS_A_WORD * latin

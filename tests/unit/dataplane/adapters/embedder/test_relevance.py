@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.adapters.embedder.relevance import Curve, Relevance, is_chinese
+from dataplane.adapters.embedder.relevance import Curve, Relevance
 
 SHIPPED = "relevance_e5_small_q4.json"
 ENGLISH, CHINESE = "Where does Olga volunteer?", "奥尔加在哪里做志愿者?"
@@ -56,21 +56,6 @@ def test_one_cosine_says_less_in_chinese_than_in_english() -> None:
     relevance = Relevance.load(SHIPPED)
     assert relevance(CHINESE, [0.85])[0] < 0.2
     assert relevance(ENGLISH, [0.85])[0] > 0.8
-
-
-@pytest.mark.parametrize(
-    ("text", "chinese"),
-    [
-        ("X-200 的保修期多长?", True),
-        ("Halden Foods 什么时候续签合同?", True),
-        ("What does 王伟 like to drink?", False),
-        ("Où habite Zoé ?", False),
-        ("INV-2024-0031", False),
-        ("", False),
-    ],
-)
-def test_the_language_of_a_question_is_that_of_most_of_its_words(text: str, *, chinese: bool) -> None:
-    assert is_chinese(text) is chinese
 
 
 def test_the_shipped_curves_tell_answers_from_the_unrelated_on_every_set() -> None:
