@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dataplane.errors import BackendUnavailable
 from dataplane.ports import Backend, Examination
@@ -19,7 +19,7 @@ TIMEOUT_S = 5.0
 class Finding:
     """The last examination of a backend. `problem` says why there was no answer; then `examination` is an older one."""
 
-    examination: Examination = Examination("")
+    examination: Examination = field(default_factory=lambda: Examination(""))
     latency_s: float = 0.0
     problem: str = ""
 
