@@ -1,0 +1,45 @@
+"""How PostgreSQL is reached."""
+
+from dataclasses import dataclass
+
+from memplane.settings import Secret
+
+BACKEND = "record_store"
+
+SCHEMA = "memplane"
+"""Where every table lies; statements name it, so that no search_path matters."""
+
+MIN_SERVER_VERSION = 140_000
+"""PostgreSQL 14, as `server_version_num` says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresOptions:
+    """Where the servers are, as whom to log in, and how much to ask of them.
+
+    `dsn`: the primary, as the role that owns nothing (a libpq URL or key=value text). `replica_dsn`: a streaming
+    replica for reads; None: there is none. `migrate_dsn`: the primary as the owner of the tables, for
+    `memplane migrate` alone. `app_role` and `system_role`: the role of `dsn`, and the NOLOGIN role that it takes on to
+    see all namespaces.
+
+    `pool_size`: most connections of this process to each server. `connect_timeout_s`: for one connection, whole
+    seconds, at least 2. `statement_timeout_s`: most that one statement may take, whatever the deadline.
+    `replica_max_lag_s`: a replica further behind, or of unknown lag, is not read from. `replica_memory_ms`: for how
+    long what a replica said of its position is believed. `batch_size`: commits in one transaction. `queue_size`:
+    commits that may wait. `prepare_threshold`: uses of a statement before the server prepares it; None: never, for a
+    pgBouncer older than 1.21 in transaction mode. Figures are unmeasured but for `batch_size` (bench/postgres.py).
+    """
+
+    dsn: Secret
+    replica_dsn: Secret | None = None
+    migrate_dsn: Secret | None = None
+    app_role: str = "memplane_app"
+    system_role: str = "memplane_system"
+    pool_size: int = 10
+    connect_timeout_s: float = 5.0
+    statement_timeout_s: float = 30.0
+    replica_max_lag_s: float = 10.0
+    replica_memory_ms: float = 50.0
+    batch_size: int = 512
+    queue_size: int = 20_000
+    prepare_threshold: int | None = 3

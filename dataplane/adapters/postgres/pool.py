@@ -1,0 +1,150 @@
+"""Connections, each lent for one transaction that knows whose memories it may touch.
+
+Every transaction begins by setting, for itself alone: the role, the caller's namespaces (read by the policies of
+row-level security) and a time limit. So nothing is left on a connection, and a pooler in transaction mode may stand
+between. Nothing set means that no row is seen.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from dataplane.adapters.postgres.faults import lost, remaining_s, translated
+from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
+from dataplane.errors import BackendUnavailable
+from dataplane.model import Scope
+from memplane.settings import Secret
+
+Connection = AsyncConnection[tuple[Any, ...]]
+Parameters = Mapping[str, Any]
+Row = tuple[Any, ...]
+
+_SETTINGS: Final = (
+    "SELECT set_config('statement_timeout', %(timeout_ms)s, true), set_config('role', %(role)s, true),"
+    " set_config('memplane.own', %(own)s::text[]::text, true),"
+    " set_config('memplane.shared', %(shared)s::text[]::text, true)"
+)
+
+
+class Pool:
+    """Connections to one server, at most `options.pool_size`. Made by `open`; `backend` is named in its errors."""
+
+    def __init__(self, pool: AsyncConnectionPool[Connection], options: PostgresOptions, backend: str) -> None:
+        self._pool = pool
+        self._options = options
+        self._backend = backend
+        self._closed = False
+
+    @classmethod
+    async def open(cls, dsn: Secret, options: PostgresOptions, backend: str = BACKEND) -> "Pool":
+        """Makes the pool; connections are made as they are needed, so this does not fail when nothing answers."""
+        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            min_size=0,
+            max_size=options.pool_size,
+            kwargs=connection_arguments(options),
+            open=False,
+            num_workers=2,
+            max_idle=300,
+            reconnect_timeout=options.connect_timeout_s,
+        )
+        await pool.open()
+        return cls(pool, options, backend)
+
+    async def close(self) -> None:
+        """Closes the connections; calls under way fail. Idempotent."""
+        self._closed = True
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def connection(self, deadline_s: float) -> AsyncIterator[Connection]:
+        """Lends a connection in autocommit; errors of the driver leave as BackendUnavailable."""
+        with translated(self._backend):
+            async with self._lent(deadline_s) as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def _lent(self, deadline_s: float) -> AsyncIterator[Connection]:
+        left_s = remaining_s(deadline_s, self._backend)
+        if self._closed:
+            raise BackendUnavailable(self._backend, "closed")
+        async with asyncio.timeout(left_s), self._pool.connection(timeout=left_s) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def transaction(self, scope: Scope, deadline_s: float) -> AsyncIterator[Connection]:
+        """Lends a connection within a transaction in a scope; committed at the end, undone when an error leaves it.
+
+        Errors of the driver leave as they are.
+        """
+        async with self._lent(deadline_s) as connection, connection.transaction():
+            await self.enter(connection, scope, deadline_s)
+            yield connection
+
+    async def enter(self, connection: Connection, scope: Scope, deadline_s: float) -> None:
+        """Sets the scope of the transaction under way from now on; in a pipeline this costs no round trip."""
+        left_s = min(remaining_s(deadline_s, self._backend), self._options.statement_timeout_s)
+        settings = {
+            "timeout_ms": str(max(1, int(left_s * 1_000))),
+            "role": self._options.system_role if scope.system else "none",
+            "own": list(scope.namespaces),
+            "shared": list(scope.shared),
+        }
+        await connection.execute(_SETTINGS, settings)
+
+    async def read(self, scope: Scope, statement: str, parameters: Parameters, deadline_s: float) -> list[Row]:
+        """The rows of one statement in a scope, in one round trip; tried again when its connection was dead."""
+        with translated(self._backend):
+            while True:
+                async with self._lent(deadline_s) as connection:
+                    try:
+                        return await self._read(connection, scope, (statement, parameters), deadline_s)
+                    except psycopg.Error as error:
+                        if not lost(connection, error):
+                            raise
+                await self.forget_dead(deadline_s)
+
+    async def _read(
+        self, connection: Connection, scope: Scope, query: tuple[str, Parameters], deadline_s: float
+    ) -> list[Row]:
+        # A pipeline in autocommit is one transaction, up to its end.
+        async with connection.cursor(binary=True) as cursor:
+            async with connection.pipeline():
+                await self.enter(connection, scope, deadline_s)
+                await cursor.execute(query[0], query[1])
+            return await cursor.fetchall()
+
+    async def change(self, scope: Scope, statement: str, parameters: Parameters, deadline_s: float) -> list[Row]:
+        """As `read`, for one statement that may be done twice and returns rows."""
+        return await self.read(scope, statement, parameters, deadline_s)
+
+    async def forget_dead(self, deadline_s: float) -> None:
+        """Drops idle connections that the server has closed, so that not every caller meets one."""
+        async with asyncio.timeout_at(deadline_s):
+            await self._pool.check()
+
+    async def run_all(self, scope: Scope, queries: Sequence[tuple[str, Parameters]], deadline_s: float) -> None:
+        """Runs statements in order as one transaction, in one round trip."""
+        with translated(self._backend):
+            async with self._lent(deadline_s) as connection, connection.pipeline():
+                await self.enter(connection, scope, deadline_s)
+                for statement, parameters in queries:
+                    await connection.execute(statement, parameters)
+
+
+def connection_arguments(options: PostgresOptions) -> dict[str, Any]:
+    """What every connection is made with."""
+    return {
+        "autocommit": True,
+        "prepare_threshold": options.prepare_threshold,
+        "connect_timeout": max(2, round(options.connect_timeout_s)),
+        "application_name": "memplane",
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
