@@ -6,10 +6,8 @@ from qdrant_edge import FieldCondition, MatchAny, MatchValue, RangeFloat
 from qdrant_edge import Filter as EdgeFilter
 
 from dataplane.adapters.payload_filters import Translation as PayloadTranslation
-from dataplane.adapters.payload_filters import Translator, encode, passes, shared_namespace
+from dataplane.adapters.payload_filters import Translator
 from dataplane.model import Filter, Scope
-
-__all__ = ["EdgeCondition", "Translation", "encode", "passes", "shared_namespace", "translate", "translate_scope"]
 
 EdgeCondition = FieldCondition | EdgeFilter
 Translation = PayloadTranslation[EdgeCondition]

@@ -36,17 +36,11 @@ from qdrant_edge import (
 )
 from qdrant_edge import Filter as EdgeFilter
 
-from dataplane.adapters.edge.filters import (
-    Translation,
-    encode,
-    passes,
-    shared_namespace,
-    translate,
-    translate_scope,
-)
+from dataplane.adapters.edge.filters import Translation, translate, translate_scope
 from dataplane.adapters.edge.folder import ShardFolder
+from dataplane.adapters.payload_filters import RANGE_FIELDS, passes
 from dataplane.errors import BackendUnavailable
-from dataplane.model import Candidate, Filter, IndexEntry, Scope
+from dataplane.model import Candidate, Filter, Scope
 
 FORMAT = 3
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
@@ -54,9 +48,6 @@ SLICE = 16
 """Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""
 PAGE = 500
 """Ids and versions read between two turns of the event loop: 5 ms of processor time (2026-11)."""
-RANGE_FIELDS = ("create_time", "event_time")
-"""Numeric fields with an index of their own. Ranges over others are checked point by point, about 20 µs for each memory
-of the namespace (2 busy cores, 2026-11); every index more makes each write and flush dearer."""
 
 FieldIndex = KeywordIndexParams | FloatIndexParams
 PointId = int | uuid.UUID | str
@@ -89,17 +80,6 @@ class ScopedQuery:
 def point_id(memory_id: str) -> str:
     """The Edge id of a memory: its hash as a UUID."""
     return str(uuid.UUID(bytes=blake2b(memory_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
-
-
-def payload_of(entry: IndexEntry) -> dict[str, object]:
-    """What both indexes keep beside a point."""
-    return {
-        "memory_id": entry.memory_id,
-        "version": entry.version,
-        "namespace": entry.namespace,
-        **shared_namespace(entry.namespace, entry.pool),
-        **encode(entry.fields),
-    }
 
 
 class Shard:
@@ -332,7 +312,7 @@ def _retire(shard: EdgeShard, folder: ShardFolder) -> None:
 
 
 def _field_indexes() -> dict[str, FieldIndex]:
-    ranges = {f"numbers.{field}": FloatIndexParams(enable_hnsw=False) for field in RANGE_FIELDS}
+    ranges = {path: FloatIndexParams(enable_hnsw=False) for path in RANGE_FIELDS}
     return {
         "namespace": KeywordIndexParams(is_tenant=True),
         "shared": KeywordIndexParams(enable_hnsw=False),

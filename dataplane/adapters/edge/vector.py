@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from qdrant_edge import Distance, EdgeConfig, EdgeVectorParams, Point, Query
 
-from dataplane.adapters.edge.shard import ScopedQuery, Shard, ShardSpec, payload_of, point_id
+from dataplane.adapters.edge.shard import ScopedQuery, Shard, ShardSpec, point_id
+from dataplane.adapters.payload_filters import payload_of
 from dataplane.model import Candidate, Filter, IndexEntry, Scope, Vector
 
 BACKEND = "vector_index"
