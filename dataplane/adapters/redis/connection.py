@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.client import Pipeline
+from redis.asyncio.cluster import ClusterNode, ClusterPipeline
 from redis.asyncio.connection import Connection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
@@ -57,6 +58,12 @@ class RedisConnection:
     def key(self, *parts: str) -> str:
         """The name of a key: the prefix and the parts, with colons between. Parts hold nothing of content."""
         return ":".join((self.options.prefix, *parts))
+
+    def pipeline(self) -> Pipeline | ClusterPipeline:
+        """Commands sent together, not as a transaction; use it as a context manager, inside `calling`."""
+        if isinstance(self.client, RedisCluster):
+            return self.client.pipeline()
+        return self.client.pipeline(transaction=False)
 
     @asynccontextmanager
     async def calling(self, deadline_s: float) -> AsyncIterator[None]:
