@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memplane.config_file import read_config_file
-from memplane.settings import ANNOUNCEMENTS, Secret, Setting, config_file_of, read_settings
+from memplane.settings import ANNOUNCEMENTS, METRICS_HELP, Secret, Setting, config_file_of, read_settings
 
 PREFIX = "MEMPLANE_CONTROL_"
 MAX_HEARTBEAT_S = 5.0
@@ -17,9 +17,10 @@ MAX_HEARTBEAT_S = 5.0
 class ControlPlaneConfig:
     """Everything that the control plane takes from outside.
 
-    `listen` is `host:port`, port 0 for any free one. `policy_folder` None: policy comes by RPC only. The two hashes are
-    SHA-256 in hex; None: nobody is the bootstrap administrator, no data plane is let in. `ready_file` gets
-    `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text` or `json`) is said on stdout then.
+    `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `policy_folder` None:
+    policy comes by RPC only. The two hashes are SHA-256 in hex; None: nobody is the bootstrap administrator, no data
+    plane is let in. `ready_file` gets `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text`
+    or `json`) is said on stdout then.
     """
 
     listen: str
@@ -29,6 +30,7 @@ class ControlPlaneConfig:
     node_key_sha256: Secret | None
     signing_key_file: Path
     heartbeat_s: float
+    metrics_listen: str
     ready_file: Path | None
     announce: str
 
@@ -43,6 +45,7 @@ _SETTINGS = (
     Setting(
         "signing-key-file", "", "Ed25519 private key, PEM; empty: signing_key.pem in the data folder, made if missing"
     ),
+    Setting("metrics-listen", "127.0.0.1:9470", METRICS_HELP),
     Setting("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 5"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
@@ -64,6 +67,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
         node_key_sha256=given.sha256("node-key-sha256"),
         signing_key_file=given.path("signing-key-file") or data_dir / "signing_key.pem",
+        metrics_listen=given.optional_address("metrics-listen"),
         heartbeat_s=given.number("heartbeat-s", 0.1, MAX_HEARTBEAT_S),
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),

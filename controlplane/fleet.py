@@ -155,6 +155,11 @@ class Fleet:
         for node in self._nodes.values():
             node.wake.set()
 
+    @property
+    def size(self) -> int:
+        """How many nodes are known, lost ones included."""
+        return len(self._nodes)
+
     def connected_ids(self) -> frozenset[str]:
         """Ids of the nodes with an open stream."""
         return frozenset(node_id for node_id, node in self._nodes.items() if node.connected)

@@ -16,6 +16,7 @@ from controlplane.compiler import ProcessCompiler
 from controlplane.config import ControlPlaneConfig, read_config
 from controlplane.fleet import Fleet
 from controlplane.keys import BadSigningKey, load_or_make_key
+from controlplane.metrics import ControlPlaneMetrics
 from controlplane.reload import Parts, Reloader
 from controlplane.revisions import RevisionStore, UnknownSchema
 from controlplane.server import PolicyAdminServicer
@@ -25,6 +26,7 @@ from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
 from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
+from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
 from memplane.settings import BadConfig
 from memplane.v1.policy_admin_service_pb2_grpc import add_PolicyAdminServiceServicer_to_server
@@ -78,7 +80,8 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     clock, fleet = SystemClock(), Fleet()
     builder = SnapshotBuilder(key, config.bootstrap_admin_sha256)
     snapshots = Snapshots(builder.access_without_policy())
-    server = new_server([ErrorInterceptor(_count_nothing)])
+    metrics = ControlPlaneMetrics()
+    server = new_server([ErrorInterceptor(metrics.calls.count)])
     port = bind(server, config.listen)
     store = await RevisionStore.open(config.data_dir / "revisions.sqlite3")
     stack.push_async_callback(store.close)
@@ -90,16 +93,14 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
         snapshots, fleet, clock, StreamOptions(config.node_key_sha256, config.heartbeat_s)
     )
     watch = FolderWatch(config.policy_folder, reloader, WatchOptions()) if config.policy_folder else None
+    metrics.tell_of(fleet, lambda: watch.problem if watch else "")
+    stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
     admin = PolicyAdminServicer(reloader, store, snapshots, fleet, lambda: watch.problem if watch else "")
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     return ControlPlane(
         snapshots, reloader, discovery, watch, server, add_health_and_reflection(server, (ADMIN, DISCOVERY)), port
     )
-
-
-def _count_nothing(_method: str, _code: grpc.StatusCode) -> None:
-    """No metrics are offered yet."""
 
 
 async def _tell_health(plane: ControlPlane) -> None:

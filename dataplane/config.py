@@ -8,10 +8,10 @@ from pathlib import Path
 from memplane.config_file import Table, read_config_file
 from memplane.settings import (
     ANNOUNCEMENTS,
+    METRICS_HELP,
     BadConfig,
     Secret,
     Setting,
-    Settings,
     config_file_of,
     read_settings,
     suggestion,
@@ -71,7 +71,7 @@ _SETTINGS = (
     Setting("trusted-key", "", "public key of the control plane: signing_key.pub in its data folder"),
     Setting("bootstrap-admin-sha256", "", "SHA-256 (hex) of the API key that may do everything"),
     Setting("embedder", "", f"one of {', '.join(ADAPTERS['embedder'])}, in place of the file's; hash is for tests"),
-    Setting("metrics-listen", "127.0.0.1:9471", "address of the Prometheus metrics, HOST:PORT; none: no metrics"),
+    Setting("metrics-listen", "127.0.0.1:9471", METRICS_HELP),
     Setting("projector", "on", "on, or paused: commit writes but do not project them into the indexes"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
@@ -94,7 +94,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         trusted_key=given.required_path("trusted-key"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
         parts=_parts(sections, given.text("embedder")),
-        metrics_listen=_metrics_listen(given),
+        metrics_listen=given.optional_address("metrics-listen"),
         projector_paused=given.choice("projector", ("on", "paused")) == "paused",
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),
@@ -113,7 +113,3 @@ def _part(section: str, table: Table) -> Part:
     if adapter not in ADAPTERS[section]:
         raise BadConfig(f"{section}.adapter: {adapter!r} is not one{suggestion(str(adapter), ADAPTERS[section])}")
     return Part(str(adapter), {key: value for key, value in table.items() if key != "adapter"})
-
-
-def _metrics_listen(given: Settings) -> str:
-    return "" if given.text("metrics-listen") == "none" else given.address("metrics-listen")

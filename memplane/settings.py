@@ -18,6 +18,9 @@ ANNOUNCEMENTS = ("none", "text", "json")
 """What a plane may say on stdout once it serves; see `memplane.process.say_ready`."""
 
 
+METRICS_HELP = "address of the Prometheus metrics, HOST:PORT, port 0 for any free one; none: no metrics"
+
+
 class Secret(str):
     """A text that prints as stars."""
 
@@ -65,6 +68,10 @@ class Settings:
         if _ADDRESS.fullmatch(value) is None or int(value.rpartition(":")[2]) > 65_535:
             raise BadConfig(f"{name}: {value!r} is not HOST:PORT, such as 127.0.0.1:7700")
         return value
+
+    def optional_address(self, name: str) -> str:
+        """`host:port` as above; "" for the word none."""
+        return "" if self._values[name] == "none" else self.address(name)
 
     def sha256(self, name: str) -> Secret | None:
         """A SHA-256 in hex; None when empty."""

@@ -16,7 +16,7 @@ from memplane.cli import config
 from memplane.cli.output import Output, shorten
 from memplane.cli.planes import PlaneSettings, RunningPlanes, log_sink, planes
 from memplane.cli.processes import PlaneFailed
-from memplane.cli.session import Session, json_option, logs_option, pass_session, run
+from memplane.cli.session import Session, config_option, json_option, logs_option, pass_session, run
 from memplane.demo import story
 from memplane.demo.conversation import read_questions, read_turns
 from memplane.evaluation.runner import Report
@@ -46,12 +46,14 @@ class Summary:
     epilog="""\b
 Examples:
   memplane demo
+  memplane demo --config memplane.toml    on the stores that the file names
   memplane demo --json"""
 )
+@config_option
 @logs_option
 @json_option
 @pass_session
-def demo(session: Session, /, logs: bool) -> None:
+def demo(session: Session, /, config: Path | None, logs: bool) -> None:
     """Shows everything once on planes of its own, in a temporary folder, and stops.
 
     A company's conversation in English and Chinese is remembered and asked about; a line of the policy is edited and
@@ -59,7 +61,7 @@ def demo(session: Session, /, logs: bool) -> None:
     """
     start = perf_counter()
     try:
-        summary = run(tell(session.out, logs))
+        summary = run(tell(session.out, config, logs))
     except PlaneFailed as error:
         raise click.ClickException(str(error)) from None
     seconds = perf_counter() - start
@@ -77,14 +79,14 @@ def demo(session: Session, /, logs: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def tell(out: Output, logs: bool) -> Summary:
+async def tell(out: Output, config: Path | None, logs: bool) -> Summary:
     """The story, step by step."""
     summary = Summary()
     with tempfile.TemporaryDirectory(prefix="memplane-demo-") as scratch:
         folder = Path(scratch)
         policy = make_policy(folder / "policies")
         out.line("1. Two planes start as two processes, on embedded stores.", "bold")
-        async with planes(PlaneSettings(folder, policy), log_sink(out, logs)) as running:
+        async with planes(PlaneSettings(folder, policy, config=config), log_sink(out, logs)) as running:
             pids = f"process {running.control.process.pid} and {running.data.process.pid}"
             out.line(f"   control plane {running.control_address}, data plane {running.data_address} ({pids})")
             await remember_and_ask(out, running, summary)

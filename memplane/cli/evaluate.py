@@ -18,7 +18,7 @@ from memplane.cli.calibrate import calibrate_command
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, log_sink, planes
 from memplane.cli.processes import PlaneFailed
-from memplane.cli.session import Session, connection_options, logs_option, pass_session, run
+from memplane.cli.session import Session, config_option, connection_options, logs_option, pass_session, run
 from memplane.client import MemPlaneClient
 from memplane.evaluation.dataset import BadDataset, Group, read_groups
 from memplane.evaluation.metrics import Scores
@@ -31,9 +31,10 @@ COLUMNS = ("category", "n", "recall@5", "recall@10", "recall@20", "hit@10", "NDC
 
 @dataclass(frozen=True)
 class PlaneOptions:
-    """How the planes of this command are started: the policy folder, and whether their logs are shown."""
+    """How the planes of this command are started: policy folder, configuration file, whether their logs are shown."""
 
     policy: Path | None
+    config: Path | None
     logs: bool
 
 
@@ -61,6 +62,7 @@ Formats, one JSON object a line:
     help="Policy folder; by default the shipped one that keeps every turn.",
 )
 @click.option("--dump", type=click.Path(dir_okay=False, path_type=Path), help="Write each answer's ids here, as JSONL.")
+@config_option
 @logs_option
 @connection_options
 @pass_session
@@ -108,7 +110,9 @@ async def _client(session: Session, options: PlaneOptions) -> AsyncIterator[MemP
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="memplane-eval-") as folder:
-        settings = PlaneSettings(Path(folder), options.policy or policies_folder("examples/evaluation"))
+        settings = PlaneSettings(
+            Path(folder), options.policy or policies_folder("examples/evaluation"), config=options.config
+        )
         sink = log_sink(session.out, options.logs)
         async with planes(settings, sink) as running, running.memory(CALL_TIMEOUT_S) as client:
             yield client

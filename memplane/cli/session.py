@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -119,6 +120,14 @@ def json_option(command: Command) -> Command:
         "--json", "as_json", is_flag=True, help="Print JSON on stdout and nothing else.", **_kept("as_json")
     )
     return option(command)
+
+
+def config_option(command: Command) -> Command:
+    """Adds `--config`."""
+    path = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.option("--config", type=path, help="Configuration file (TOML) of the planes and their stores.")(
+        command
+    )
 
 
 def logs_option(command: Command) -> Command:

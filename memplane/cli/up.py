@@ -12,7 +12,7 @@ from memplane.cli import config
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, RunningPlanes, fresh_api_key, log_sink, planes
 from memplane.cli.processes import PlaneFailed, first_end, stop_on_signals
-from memplane.cli.session import Session, json_option, pass_session, run
+from memplane.cli.session import Session, config_option, json_option, pass_session, run
 from memplane.policy.access import hash_api_key
 
 
@@ -21,6 +21,7 @@ from memplane.policy.access import hash_api_key
 Examples:
   memplane up                                   data in ./.memplane, policy in ./.memplane/policies
   memplane up --policy ./policies --new-key
+  memplane up --config memplane.toml            on the stores that the file names
   memplane up --control-port 0 --data-port 0 --json"""
 )
 @click.option(
@@ -35,6 +36,7 @@ Examples:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Policy folder to load and watch; by default FOLDER/policies, made from the shipped one at first start.",
 )
+@config_option
 @click.option(
     "--control-port", type=click.IntRange(0, 65_535), default=7700, show_default=True, help="0: any free one."
 )
@@ -55,7 +57,7 @@ def up(session: Session, /, folder: Path, policy: Path | None, new_key: bool, **
         settings = PlaneSettings(folder, policy or editable_policy(folder), key, None if key else key_sha256)
     except OSError as error:  # shutil.Error is one, too
         raise click.ClickException(f"--folder {folder} cannot be used: {error.strerror or error}") from None
-    settings = replace(settings, **options)  # type: ignore[arg-type]  # the names and types of the options above
+    settings = replace(settings, metrics=True, **options)  # type: ignore[arg-type]  # the names and types of the options above
     try:
         run(serve(session.out, settings))
     except PlaneFailed as error:

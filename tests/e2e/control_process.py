@@ -54,6 +54,7 @@ class ControlProcess:
         """Starts the process and does not wait for it to serve."""
         flags: Mapping[str, str] = {
             "--listen": self.listen,
+            "--metrics-listen": "none",
             "--data-dir": str(self.data_dir),
             "--policy-folder": str(self.folder),
             "--bootstrap-admin-sha256": hash_api_key(ADMIN_KEY),

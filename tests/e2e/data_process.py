@@ -45,6 +45,7 @@ class DataProcess:
         ready.unlink(missing_ok=True)
         flags = {
             "--listen": "127.0.0.1:0",
+            "--metrics-listen": "none",
             "--data-dir": str(self.data_dir),
             "--control": self.control,
             "--trusted-key": str(self.trusted_key),

@@ -52,7 +52,7 @@ async def serving(data: Path, heartbeat_s: float = 60.0, folder: Path | None = N
     reloader = await started(parts)
     options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s)
     discovery = PolicyDiscoveryServicer(parts.snapshots, parts.fleet, parts.clock, options)
-    server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code: None)])
+    server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code, _seconds: None)])
     admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet, lambda: FOLDER_ERROR)
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
