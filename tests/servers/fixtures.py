@@ -98,7 +98,10 @@ def redis_sentinel() -> Iterator[RedisSentinel]:
 
 @pytest.fixture(scope="session")
 def elasticsearch_server() -> Iterator[ElasticsearchServer]:
-    """Elasticsearch 8.19, the core alone; skips where Java 17 or the distribution cannot be had."""
+    """Elasticsearch 8.19, the core alone; skips where Java 17 or the distribution cannot be had.
+
+    A test that kills it starts it again: one of its own would cost six seconds.
+    """
     try:
         server = ElasticsearchServer.create()
     except Unavailable as reason:

@@ -114,7 +114,7 @@ class ServerProcess:
                 launched(self.command, self.stop_signal, self.unprivileged),
                 cwd=self.folder,
                 env=environment(self.environment),
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -131,7 +131,7 @@ class ServerProcess:
             return
         self.running.send_signal(self.stop_signal)
         try:
-            self._reap(within_s)
+            self.running.wait(within_s)
         except subprocess.TimeoutExpired:
             self.kill()
 
@@ -146,7 +146,7 @@ class ServerProcess:
                 member.kill()
             except psutil.NoSuchProcess:
                 continue
-        self._reap(10.0)
+        self.running.wait(10.0)
         wait_until(lambda: not any(map(_is_alive, family)), 10.0, f"all of {self.name} is dead")
 
     @contextmanager
@@ -166,12 +166,6 @@ class ServerProcess:
     def _still_runs(self) -> None:
         if self.running is not None and self.running.poll() is not None:
             raise ServerFailed(f"{self.name} ended with exit code {self.running.returncode}")
-
-    def _reap(self, within_s: float) -> None:
-        assert self.running is not None
-        self.running.wait(within_s)
-        if self.running.stdin is not None:
-            self.running.stdin.close()
 
 
 def _is_alive(process: psutil.Process) -> bool:

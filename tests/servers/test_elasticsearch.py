@@ -30,13 +30,11 @@ async def test_each_test_finds_it_empty(elasticsearch_url: str) -> None:
         assert not await client.indices.exists(index="words")
 
 
-async def test_what_was_indexed_outlives_kill_9() -> None:
-    server = ElasticsearchServer.create()
-    try:
-        async with AsyncElasticsearch(server.url) as client:
-            await client.index(index="words", id="1", document={"tokens": "kept"})
-            server.kill()
-            server.start()
-            assert (await client.get(index="words", id="1"))["_source"] == {"tokens": "kept"}
-    finally:
-        server.close()
+async def test_what_was_indexed_outlives_kill_9(
+    elasticsearch_server: ElasticsearchServer, elasticsearch_url: str
+) -> None:
+    async with AsyncElasticsearch(elasticsearch_url) as client:
+        await client.index(index="words", id="1", document={"tokens": "kept"})
+        elasticsearch_server.kill()
+        elasticsearch_server.start()
+        assert (await client.get(index="words", id="1"))["_source"] == {"tokens": "kept"}

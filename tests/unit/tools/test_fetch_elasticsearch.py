@@ -1,6 +1,10 @@
+import functools
 import hashlib
 import os
+import threading
 import zipfile
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,48 @@ def archive(tmp_path: Path) -> Path:
         made.writestr(program, "#!/bin/sh\n")
         made.writestr(f"{home}/NOTICE.txt", "notice")
     return tmp_path / fetch_elasticsearch.ARCHIVE
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a folder and logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def central(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Folder of a repository of our own in the place of Maven Central; there is no Maven."""
+    repository = tmp_path / "repository"
+    handler = functools.partial(QuietHandler, directory=str(repository))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setattr(fetch_elasticsearch, "CENTRAL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield repository
+        server.shutdown()
+        thread.join()
+
+
+def test_without_maven_it_comes_over_https_and_stays_in_the_cache(
+    central: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_elasticsearch, "SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    laid = central / "org/elasticsearch/distribution/integ-test-zip/elasticsearch" / fetch_elasticsearch.VERSION
+    laid.mkdir(parents=True)
+    archive.rename(laid / archive.name)
+    fetched = fetch_elasticsearch.fetch(tmp_path / "cache")
+    (laid / archive.name).unlink()
+    assert fetch_elasticsearch.fetch(tmp_path / "cache") == fetched
+
+
+def test_a_registry_without_it_is_a_reason_to_skip(central: Path, tmp_path: Path) -> None:
+    central.mkdir()
+    with pytest.raises(fetch_elasticsearch.Unavailable, match="404"):
+        fetch_elasticsearch.fetch(tmp_path / "cache")
+    assert not (tmp_path / "cache" / fetch_elasticsearch.ARCHIVE).exists()
 
 
 def test_programs_stay_executable_when_unpacked(archive: Path, tmp_path: Path) -> None:
