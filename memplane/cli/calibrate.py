@@ -11,7 +11,7 @@ from rich import progress as bars
 from memplane.cli.embedding import EmbeddingFailed, embed
 from memplane.cli.output import Output
 from memplane.cli.session import Session, json_option, pass_session, run
-from memplane.evaluation.calibrate import TooFew, Vectors, calibrate
+from memplane.evaluation.calibrate import TooFew, Vectors, calibrate, require_enough
 from memplane.evaluation.dataset import BadDataset
 from memplane.evaluation.pairs import PairsFile, read_pairs
 from memplane.evaluation.relevance_fit import NotRising
@@ -66,13 +66,12 @@ def calibrate_command(session: Session, /, pairs: Path, output: Path | None, **o
     settings = _settings(**options)
     try:
         file = read_pairs(pairs)
+        require_enough(file)
         fitted = calibrate(file, _embedded(session.out, settings, file))
-    except BadDataset as error:
+    except (BadDataset, EmbeddingFailed) as error:
         raise click.ClickException(str(error)) from None
-    except (EmbeddingFailed, TooFew, NotRising) as error:
-        raise click.ClickException(
-            f"{pairs}: {error}" if not isinstance(error, EmbeddingFailed) else str(error)
-        ) from None
+    except (TooFew, NotRising) as error:
+        raise click.ClickException(f"{pairs}: {error}") from None
     month = datetime.fromtimestamp(SystemClock().now_us() / 1_000_000, UTC).strftime("%Y-%m")
     result = {"model": fitted.pop("model"), "fitted": month, **fitted}
     if output is not None:

@@ -33,6 +33,8 @@ SHUFFLE = 7
 """Each pair's first text is set against the second text of the pair so many lines further, as unrelated."""
 
 T = TypeVar("T")
+Memories = tuple[Sequence[str], Sequence[str]]
+"""A question's relevant and unrelated ones."""
 
 
 class TooFew(Exception):
@@ -47,47 +49,54 @@ class Vectors:
     questions: Mapping[str, Floats]
     passages: Mapping[str, Floats]
 
+    def cosines(self, question: str, memories: Sequence[str]) -> Floats:
+        """The cosine of each memory with a question."""
+        vector = self.questions[question]
+        return np.array([self.passages[memory] @ vector for memory in memories])
+
+
+def require_enough(file: PairsFile) -> None:
+    """Raises TooFew unless every kind of pairs in the file, one at least, is enough for its fit."""
+    if not file.pairs and not file.answers:
+        raise TooFew("the file holds no pairs")
+    counts = [sum(pair.same == value for pair in file.pairs) for value in (1, 0)]
+    if file.pairs and min(counts) < LEAST_PAIRS:
+        raise TooFew(f"{counts[0]} same and {counts[1]} different pairs; it takes {LEAST_PAIRS} of each")
+    asked = {language: len(questions) for language, questions in _by_language(file.answers).items()}
+    if file.answers and max(asked.values()) < LEAST_QUESTIONS:
+        found = " and ".join(f"{count} {language}" for language, count in asked.items())
+        raise TooFew(
+            f"questions with relevant and unrelated memories: {found}; it takes {LEAST_QUESTIONS} of a language"
+        )
+
 
 def calibrate(file: PairsFile, vectors: Vectors) -> dict[str, Any]:
     """The calibration as it is written: `model`, and `similarity` and `relevance` as far as the file has pairs.
 
     Raises TooFew, or NotRising when relevant memories are no nearer than others.
     """
+    require_enough(file)
     fitted: dict[str, Any] = {"model": vectors.model}
     if file.pairs:
-        fitted["similarity"] = calibrate_similarity(file.pairs, vectors)
+        fitted["similarity"] = _similarity(file.pairs, vectors)
     if file.answers:
-        fitted["relevance"] = calibrate_relevance(file.answers, vectors)
-    if len(fitted) == 1:
-        raise TooFew("the file holds no pairs")
+        fitted["relevance"] = _relevance(file.answers, vectors)
     return fitted
 
 
-def calibrate_similarity(pairs: Sequence[LabelledPair], vectors: Vectors) -> dict[str, Any]:
-    """Knots, and how a fit on half of the pairs does on the other half."""
-    counts = [sum(pair.same == value for pair in pairs) for value in (1, 0)]
-    if min(counts) < LEAST_PAIRS:
-        raise TooFew(f"{counts[0]} same and {counts[1]} different pairs; it takes {LEAST_PAIRS} of each")
+def _similarity(pairs: Sequence[LabelledPair], vectors: Vectors) -> dict[str, Any]:
     fit, held_out = _halves(pairs, lambda pair: f"{pair.a}\0{pair.b}")
-    everything = _measured(pairs, vectors)
     return {
         "knots": _knots(pairs, vectors),
         "pairs": len(pairs),
-        "same_from_cosine": same_cosine([everything]),
+        "same_from_cosine": same_cosine([_measured(pairs, vectors)]),
         "held_out": measure_similarity(_measured(held_out, vectors), _knots(fit, vectors)),
     }
 
 
-def calibrate_relevance(answers: Sequence[LabelledAnswer], vectors: Vectors) -> dict[str, Any]:
-    """A curve for each language, and how curves of half of the questions do on the other half."""
-    asked = {
-        language: _asked([answer for answer in answers if is_chinese(answer.question) is chinese], vectors)
-        for language, chinese in (("chinese", True), ("other", False))
-    }
+def _relevance(answers: Sequence[LabelledAnswer], vectors: Vectors) -> dict[str, Any]:
+    asked = {language: _asked(questions, vectors) for language, questions in _by_language(answers).items()}
     enough = {language: questions for language, questions in asked.items() if len(questions) >= LEAST_QUESTIONS}
-    if not enough:
-        counts = " and ".join(f"{len(questions)} {language}" for language, questions in asked.items())
-        raise TooFew(f"questions with relevant and unrelated memories: {counts}; it takes {LEAST_QUESTIONS} of one")
     curves = {language: fit_curve([list(questions.values())]) for language, questions in enough.items()}
     return {
         "odds": ODDS,
@@ -106,25 +115,36 @@ def _held_out(asked: Mapping[str, Asked]) -> dict[str, float]:
     return measure_relevance([asked[text] for text in held_out], fit_curve([[asked[text] for text in fit]]))
 
 
-def _asked(answers: Sequence[LabelledAnswer], vectors: Vectors) -> dict[str, Asked]:
-    """The cosines by question. One for which no unrelated memory is named has those of all other questions.
+def _by_language(answers: Sequence[LabelledAnswer]) -> dict[str, dict[str, Memories]]:
+    """The memories of each question, by its language.
 
-    Questions without a relevant memory, or without any unrelated one, are left out.
+    A question for which no unrelated memory is named has those of all other questions of its language. Questions
+    without a relevant memory, or without any unrelated one, are left out.
     """
-    memories = dict.fromkeys(answer.memory for answer in answers)
-    of: dict[str, tuple[set[str], set[str]]] = {}
+    return {
+        language: _by_question([answer for answer in answers if is_chinese(answer.question) is chinese])
+        for language, chinese in (("chinese", True), ("other", False))
+    }
+
+
+def _by_question(answers: Sequence[LabelledAnswer]) -> dict[str, Memories]:
+    named: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for answer in answers:
-        of.setdefault(answer.question, (set(), set()))[0 if answer.relevant else 1].add(answer.memory)
-    found = {}
-    for question, (relevant, unrelated) in of.items():
-        others = sorted(unrelated - relevant) or [memory for memory in memories if memory not in relevant]
+        named.setdefault(answer.question, ({}, {}))[0 if answer.relevant else 1][answer.memory] = None
+    everything = dict.fromkeys(answer.memory for answer in answers)
+    found: dict[str, Memories] = {}
+    for question, (relevant, unrelated) in named.items():
+        others = [memory for memory in unrelated or everything if memory not in relevant]
         if relevant and others:
-            vector = vectors.questions[question]
-            near, far = (
-                np.array([vectors.passages[text] @ vector for text in texts]) for texts in (sorted(relevant), others)
-            )
-            found[question] = Asked(near, far)
+            found[question] = (list(relevant), others)
     return found
+
+
+def _asked(questions: Mapping[str, Memories], vectors: Vectors) -> dict[str, Asked]:
+    return {
+        question: Asked(*(vectors.cosines(question, memories) for memories in (relevant, unrelated)))
+        for question, (relevant, unrelated) in questions.items()
+    }
 
 
 def _knots(pairs: Sequence[LabelledPair], vectors: Vectors) -> Knots:
