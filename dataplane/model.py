@@ -255,12 +255,14 @@ class StoredCandidate:
 class Candidate:
     """What an index proposes: a memory id, the version it indexed, and a raw score (higher is better).
 
-    Raw scores are the index's own: cosine (−1 to 1) for vectors, BM25 (≥ 0) for text.
+    Raw scores are the index's own: cosine (−1 to 1) for vectors, BM25 (≥ 0) for text. `terms` are the tokens of the
+    query that the memory holds, where the index tells them.
     """
 
     memory_id: str
     version: int
     score: float
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

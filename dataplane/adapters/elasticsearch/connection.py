@@ -1,0 +1,123 @@
+"""Calls to Elasticsearch within a deadline; what goes wrong leaves here as our errors, without the server's text.
+
+The server's messages quote documents and queries; its error *types* are a fixed vocabulary and are passed on.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from elasticsearch import ApiError, AsyncElasticsearch, ConnectionTimeout, SSLError, TransportError
+from elasticsearch import UnsupportedProductError as OtherProduct
+
+from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
+from dataplane.errors import BackendUnavailable, Misconfigured
+
+BACKEND = "text_index"
+Call = Callable[[AsyncElasticsearch], Awaitable[Any]]
+
+_STATUS_WORDS = {
+    401: "refuses the user or key",
+    403: "refuses this to its user, or the index is read-only",
+    413: "refuses a request of this size",
+    429: "is overloaded",
+    503: "has no copy of the index to answer with",
+}
+
+
+class Refused(Exception):
+    """The server answered with an error: its HTTP status and its type, "" when it tells none."""
+
+    def __init__(self, status: int, kind: str) -> None:
+        super().__init__(f"{status} {kind}")
+        self.status = status
+        self.kind = kind
+
+
+class Connection:
+    """The client, with deadlines and our errors."""
+
+    def __init__(self, client: AsyncElasticsearch) -> None:
+        self._client = client
+        self._is_closed = False
+
+    @classmethod
+    def create(cls, options: ElasticsearchOptions) -> "Connection":
+        """A client that connects with the first call. A node that does not answer is passed over, errors are not."""
+        return cls(
+            AsyncElasticsearch(
+                list(options.hosts),
+                **_access(options),
+                **_tls(options),
+                retry_on_status=(),
+                retry_on_timeout=False,
+                max_retries=len(options.hosts) - 1,
+            )
+        )
+
+    async def ask(self, call: Call, deadline_s: float) -> Any:
+        """What the server answers. Raises Refused for its errors, BackendUnavailable when it gives no answer."""
+        now_s = asyncio.get_running_loop().time()
+        if self._is_closed:
+            raise BackendUnavailable(BACKEND, "closed")
+        if now_s >= deadline_s:
+            raise BackendUnavailable(BACKEND, "deadline passed")
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                # The client's own limit, which would be 10 s, must not come first.
+                return (await call(self._client.options(request_timeout=deadline_s - now_s + 1))).body
+        except ApiError as error:
+            raise Refused(error.status_code, kind_of(error.body)) from None
+        except (TimeoutError, ConnectionTimeout):
+            raise BackendUnavailable(BACKEND, "Elasticsearch does not answer in time") from None
+        except OtherProduct:
+            raise Misconfigured(BACKEND, "what answers at hosts is not Elasticsearch; check hosts") from None
+        except TransportError as error:
+            if _is_certificate(error):
+                problem = "the server's certificate is not signed for its name by an authority given; check ca_file"
+                raise Misconfigured(BACKEND, problem) from None
+            raise BackendUnavailable(BACKEND, "Elasticsearch cannot be reached") from None
+
+    async def require(self, call: Call, deadline_s: float) -> Any:
+        """What the server answers; its errors count as BackendUnavailable too."""
+        try:
+            return await self.ask(call, deadline_s)
+        except Refused as refused:
+            raise unavailable(refused.status, refused.kind) from None
+
+    async def close(self) -> None:
+        """Closes the connections. Idempotent."""
+        self._is_closed = True
+        await self._client.close()
+
+
+def unavailable(status: int, kind: str) -> BackendUnavailable:
+    """An error of the server as ours."""
+    words = "has lost the index" if kind == "index_not_found_exception" else _STATUS_WORDS.get(status, "fails")
+    return BackendUnavailable(BACKEND, f"Elasticsearch {words} ({status}{' ' * bool(kind)}{kind})")
+
+
+def kind_of(body: object) -> str:
+    """The type that an error names."""
+    error = body.get("error") if isinstance(body, dict) else None
+    kind = error.get("type") if isinstance(error, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _access(options: ElasticsearchOptions) -> dict[str, Any]:
+    if options.api_key:
+        return {"api_key": str(options.api_key)}
+    return {"basic_auth": (options.username, str(options.password))} if options.username else {}
+
+
+def _tls(options: ElasticsearchOptions) -> dict[str, Any]:
+    if not any(host.startswith("https:") for host in options.hosts):
+        return {}
+    if not options.verify_certificates:
+        return {"verify_certs": False, "ssl_show_warn": False}
+    return {"ca_certs": str(options.ca_file)} if options.ca_file else {}
+
+
+def _is_certificate(error: TransportError) -> bool:
+    return isinstance(error, SSLError) or any(isinstance(cause, ssl.SSLError) for cause in error.errors)

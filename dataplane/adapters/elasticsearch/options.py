@@ -1,0 +1,57 @@
+"""How to reach Elasticsearch, and what the index in it is made of."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from memplane.settings import Secret
+
+NO_SECRET = Secret("")
+"""The password or key of who has none."""
+_PREFIX = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HOST = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[^\s:/@?#]+):\d{1,5}(/[^\s?#]*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElasticsearchOptions:
+    """How to reach Elasticsearch and how the index is cut and filled. Raises ValueError for what cannot be.
+
+    `hosts` are URLs with their port; a node that cannot be reached is passed over for the next. Give `api_key`, or
+    `username` and `password`, or neither. `ca_file` None: the system's authorities; `verify_certificates` False takes
+    any certificate and is for tests. `prefix` begins the names of index and template, so that several MemPlanes may
+    share a cluster. `shards` and `replicas` count for an index that is made anew; 0 replicas for a single node.
+    A bulk request ends at `bulk_bytes` or `bulk_documents`, whichever comes first. `open_timeout_s` bounds `open`.
+    """
+
+    hosts: tuple[str, ...] = ("http://127.0.0.1:9200",)
+    api_key: Secret = NO_SECRET
+    username: str = ""
+    password: Secret = NO_SECRET
+    ca_file: Path | None = None
+    verify_certificates: bool = True
+    prefix: str = "memplane"
+    shards: int = 1
+    replicas: int = 1
+    bulk_bytes: int = 5 * 1024 * 1024
+    bulk_documents: int = 500
+    open_timeout_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for host in self.hosts or ("",):
+            if _HOST.fullmatch(host) is None:
+                raise ValueError(f"hosts: {host!r} is not a URL with its port, such as https://search.example:9200")
+        if _PREFIX.fullmatch(self.prefix) is None:
+            raise ValueError(f"prefix: {self.prefix!r} is not 1 to 64 of a-z, 0-9, _ and -, the first no sign")
+        if self.api_key and self.username:
+            raise ValueError("api_key: give it or username and password, not both")
+        if bool(self.username) != bool(self.password):
+            raise ValueError("password: username and password go together")
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        least = {"shards": 1, "replicas": 0, "bulk_bytes": 64 * 1024, "bulk_documents": 1}
+        for name, minimum in least.items():
+            if getattr(self, name) < minimum:
+                raise ValueError(f"{name}: {getattr(self, name)} is less than {minimum}")
+        if not self.open_timeout_s > 0:
+            raise ValueError(f"open_timeout_s: {self.open_timeout_s:g} is not above 0")

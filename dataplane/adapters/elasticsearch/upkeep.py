@@ -1,0 +1,145 @@
+"""Whether server and index can be used: making the index, and what is wrong with it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dataplane.adapters.elasticsearch.connection import BACKEND, Connection, Refused, unavailable
+from dataplane.adapters.elasticsearch.layout import Layout
+from dataplane.errors import Misconfigured
+from dataplane.ports import Examination, Problem
+
+MAJORS = (8, 9)
+_BLOCKS = {
+    "read_only_allow_delete": "the disk of a node is over its flood stage: free space there",
+    "read_only": "somebody set index.blocks.read_only: take it back",
+    "write": "somebody set index.blocks.write: take it back",
+}
+
+
+async def prepare(connection: Connection, layout: Layout, deadline_s: float) -> bool:
+    """Makes the index unless it is there, and checks it; True when it was made.
+
+    Raises Misconfigured when something answers that cannot be used, BackendUnavailable when nothing does.
+    """
+    try:
+        versions = await _server_versions(connection, deadline_s)
+        _check_versions(versions)
+        is_new = not await _described(connection, layout, deadline_s)
+        if is_new:
+            await _make(connection, layout, deadline_s)
+        index = await _described(connection, layout, deadline_s)
+    except Refused as refused:
+        raise _misconfigured(refused, layout) or unavailable(refused.status, refused.kind) from None
+    for problem in _index_problems(layout, index):
+        raise Misconfigured(BACKEND, problem.message)
+    return is_new
+
+
+async def examine(connection: Connection, layout: Layout, deadline_s: float) -> Examination:
+    """What answers and what is wrong with it. Raises BackendUnavailable."""
+    try:
+        versions = await _server_versions(connection, deadline_s)
+        index = await _described(connection, layout, deadline_s)
+        problems = [*_version_problems(versions), *_index_problems(layout, index)]
+        if index:
+            health = await connection.ask(lambda client: client.cluster.health(index=layout.alias), deadline_s)
+            problems += _health_problems(health)
+    except Refused as refused:
+        wrong = _misconfigured(refused, layout)
+        if wrong is None:
+            raise unavailable(refused.status, refused.kind) from None
+        return Examination("Elasticsearch", (Problem("access", wrong.problem),))
+    except Misconfigured as wrong:
+        return Examination("Elasticsearch", (Problem("misconfigured", wrong.problem),))
+    return Examination(f"Elasticsearch {', '.join(sorted(versions))}", tuple(problems))
+
+
+async def replace(connection: Connection, layout: Layout, deadline_s: float) -> None:
+    """Puts an empty index behind the alias in one step, and removes the one before."""
+    try:
+        current = list(await _described(connection, layout, deadline_s))
+        fresh = layout.generation(max(map(layout.number_of, current), default=0) + 1)
+        await connection.ask(  # left behind by a call that was cut short
+            lambda client: client.indices.delete(index=fresh, ignore_unavailable=True), deadline_s
+        )
+        await connection.ask(lambda client: client.indices.create(index=fresh), deadline_s)
+        actions: list[dict[str, Any]] = [{"add": {"index": fresh, "alias": layout.alias, "is_write_index": True}}]
+        actions += [{"remove_index": {"index": index}} for index in current]
+        await connection.ask(lambda client: client.indices.update_aliases(actions=actions), deadline_s)
+    except Refused as refused:
+        raise unavailable(refused.status, refused.kind) from None
+
+
+async def _make(connection: Connection, layout: Layout, deadline_s: float) -> None:
+    await connection.ask(lambda client: client.indices.put_index_template(**layout.template()), deadline_s)
+    aliases = {layout.alias: {"is_write_index": True}}
+    try:
+        await connection.ask(
+            lambda client: client.indices.create(index=layout.generation(1), aliases=aliases), deadline_s
+        )
+    except Refused as refused:
+        if refused.kind != "resource_already_exists_exception":  # another data plane was faster
+            raise
+
+
+async def _server_versions(connection: Connection, deadline_s: float) -> set[str]:
+    """Of all nodes. A bare distribution has no `GET /`, which would be the usual way."""
+    answer = await connection.ask(
+        lambda client: client.nodes.info(metric="http", filter_path="nodes.*.version"), deadline_s
+    )
+    return {node["version"] for node in answer.get("nodes", {}).values()}
+
+
+async def _described(connection: Connection, layout: Layout, deadline_s: float) -> Mapping[str, Any]:
+    """Aliases, mapping and settings of the index behind the alias, by its name; empty when there is none."""
+    try:
+        answer = await connection.ask(lambda client: client.indices.get(index=layout.alias), deadline_s)
+    except Refused as refused:
+        if refused.status == 404:
+            return {}
+        raise
+    return dict(answer)
+
+
+def _check_versions(versions: set[str]) -> None:
+    for problem in _version_problems(versions):
+        raise Misconfigured(BACKEND, problem.message)
+
+
+def _version_problems(versions: set[str]) -> Iterator[Problem]:
+    for version in sorted(versions):
+        if int(version.partition(".")[0]) not in MAJORS:
+            yield Problem("server_version", f"Elasticsearch {version} is not supported; take one of 8 or 9")
+
+
+def _index_problems(layout: Layout, described: Mapping[str, Any]) -> Iterator[Problem]:
+    if not described:
+        yield Problem("index_missing", f"the index {layout.alias} is gone; start a data plane anew, then reindex")
+    for name, index in described.items():
+        meta = index.get("mappings", {}).get("_meta", {})
+        if layout.number_of(name) == 0 or {key: meta.get(key) for key in layout.meta} != layout.meta:
+            advice = f"delete it (it is filled again from the record store), or set another prefix than that of {name}"
+            yield Problem("other_index", f"the index {name} was made by another program or release; {advice}")
+        blocks = index.get("settings", {}).get("index", {}).get("blocks", {})
+        for block, advice in _BLOCKS.items():
+            if blocks.get(block) == "true":
+                yield Problem("read_only", f"the index {name} takes no writes; {advice}")
+
+
+def _health_problems(health: Mapping[str, Any]) -> Iterator[Problem]:
+    missing = f"{health['unassigned_shards']} of its shards lie on no node"
+    if health["status"] == "red":
+        yield Problem("red", f"part of the index cannot be searched: {missing}; bring the missing nodes back")
+    elif health["status"] == "yellow":
+        yield Problem("yellow", f"copies are missing: {missing}; add nodes, or set replicas to 0 on a single one")
+
+
+def _misconfigured(refused: Refused, layout: Layout) -> Misconfigured | None:
+    if refused.status == 401:
+        return Misconfigured(BACKEND, "Elasticsearch refuses the user or key; check api_key, or username and password")
+    if refused.status == 403:
+        needed = f"the cluster privileges monitor and manage_index_templates and all on {layout.alias}*"
+        return Misconfigured(BACKEND, f"the user or key may not do what is needed; grant {needed}")
+    if refused.status in (404, 405):
+        return Misconfigured(BACKEND, "what answers at hosts is not Elasticsearch 8 or 9; check hosts")
+    return None
