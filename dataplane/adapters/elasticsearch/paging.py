@@ -32,7 +32,9 @@ async def every_hit(
             await connection.require(lambda client: client.close_point_in_time(id=opened["id"]), deadline_s)
 
 
-async def _hits(connection: Connection, moment: str, body: Mapping[str, Any], deadline_s: float) -> AsyncIterator[Hit]:
+async def _hits(
+    connection: Connection, moment: str, body: Mapping[str, Any], deadline_s: float
+) -> AsyncGenerator[Hit, None]:
     after: list[Any] | None = None
     while True:
         page = await connection.require(
