@@ -169,14 +169,31 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
         advice = KEY_ADVICE
     yield Finding(f"{node} policy", synced, status.error_detail or status.version_info, "" if synced else advice)
     for backend in status.report.backends:
-        yield _judge_backend(node, backend)
+        yield from _judge_backend(node, backend)
 
 
-def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Finding:
+def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Iterator[Finding]:
     subject = f"{node} {backend.backend} ({backend.adapter})"
     if not backend.healthy:
         advice = STORE_ADVICE if backend.backend == "record_store" else "answers go on without it; see its log"
-        return Finding(subject, False, backend.detail or "does not answer", advice)
-    if backend.lag > LAG_ROWS:
-        return Finding(subject, False, f"{backend.lag} changes behind", "the projector is slow or paused; see its log")
-    return Finding(subject, True, f"{backend.lag} changes behind" if backend.lag else "well")
+        yield Finding(subject, False, backend.detail or "does not answer", advice)
+    elif backend.lag > LAG_ROWS:
+        yield Finding(subject, False, f"{backend.lag} changes behind", "the projector is slow or paused; see its log")
+    else:
+        yield Finding(subject, True, _well(backend))
+    for problem in backend.problems:
+        what, _, advice = problem.message.partition("; ")
+        yield Finding(f"{subject} {problem.code}", False, what, advice)
+    if backend.dead_letters:
+        detail = f"{backend.dead_letters} changes were given up"
+        yield Finding(f"{subject} DEAD_LETTERS", False, detail, "memplane indexes dead-letters, then replay")
+
+
+def _well(backend: policy_pb2.BackendStatus) -> str:
+    latency_ms = backend.latency.ToMicroseconds() / 1000
+    told = (
+        backend.server,
+        f"{latency_ms:.1f} ms" if backend.HasField("latency") else "",
+        f"{backend.lag} changes behind" if backend.lag else "",
+    )
+    return ", ".join(part for part in told if part) or "well"

@@ -106,3 +106,19 @@ def test_a_folder_that_is_not_in_force_is_wrong_and_says_what_to_do(serving, err
     findings = judge_folder(serving, error)
     assert [each.ok for each in findings] == ok
     assert all(error in each.detail and advice in each.advice for each in findings)
+
+
+def test_a_backend_is_told_with_server_version_and_latency_and_each_of_its_problems():
+    backend = policy_pb2.BackendStatus(
+        backend="cache",
+        adapter="redis",
+        healthy=True,
+        server="Redis 7.2",
+        problems=[policy_pb2.BackendProblem(code="EVICTS", message="it evicts; set maxmemory-policy noeviction")],
+        dead_letters=3,
+    )
+    backend.latency.FromMicroseconds(1_500)
+    *_, well, evicts, dead = judge_fleet(fleet(backend))
+    assert (well.ok, well.detail) == (True, "Redis 7.2, 1.5 ms")
+    assert (evicts.ok, evicts.detail, evicts.advice) == (False, "it evicts", "set maxmemory-policy noeviction")
+    assert (dead.ok, dead.detail) == (False, "3 changes were given up")
