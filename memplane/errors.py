@@ -146,6 +146,22 @@ class RevisionNotFound(MemPlaneError):
         super().__init__(f"no policy revision of generation {generation}", generation=generation)
 
 
+class OperationNotFound(MemPlaneError):
+    """No such operation, or somebody else's, or one that was done long ago."""
+
+    reason = reasons.ERROR_REASON_OPERATION_NOT_FOUND
+
+    def __init__(self, name: str):
+        super().__init__(f"no operation {name!r} of yours; one is known for 24 hours after it is done", name=name)
+
+
+class Defect(MemPlaneError):
+    """A fault of ours; the correlation id leads to the log."""
+
+    def __init__(self, correlation_id: str):
+        super().__init__("internal error; the log has it under the correlation id", correlation_id=correlation_id)
+
+
 class NotOffered(MemPlaneError):
     """This server does not offer what was asked."""
 

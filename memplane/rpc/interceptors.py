@@ -10,7 +10,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc.aio import ServerInterceptor
 
-from memplane.errors import InvalidField, MemPlaneError, NotOffered
+from memplane.errors import Defect, InvalidField, MemPlaneError, NotOffered
 from memplane.rpc.errors import code_of, status_of, trailers_of
 
 log = logging.getLogger("memplane.rpc")
@@ -25,13 +25,6 @@ class CallCounter(Protocol):
     def __call__(self, method: str, code: grpc.StatusCode, seconds: float, /) -> None:
         """Counts a call that ended. `method` is its full name, "" for one that is not offered."""
         ...
-
-
-class Defect(MemPlaneError):
-    """A fault of ours; the correlation id leads to the log."""
-
-    def __init__(self, correlation_id: str):
-        super().__init__("internal error; the log has it under the correlation id", correlation_id=correlation_id)
 
 
 class ErrorInterceptor(ServerInterceptor):

@@ -66,6 +66,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The memory's state does not allow this. FAILED_PRECONDITION."""
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 20
     """The caller went away. CANCELLED."""
+    ERROR_REASON_OPERATION_NOT_FOUND: _ErrorReason.ValueType  # 21
+    """No such operation of this principal, or no longer. NOT_FOUND."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reasons of errors."""
@@ -112,4 +114,6 @@ ERROR_REASON_WRONG_STATE: ErrorReason.ValueType  # 19
 """The memory's state does not allow this. FAILED_PRECONDITION."""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 20
 """The caller went away. CANCELLED."""
+ERROR_REASON_OPERATION_NOT_FOUND: ErrorReason.ValueType  # 21
+"""No such operation of this principal, or no longer. NOT_FOUND."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -37,7 +37,10 @@ class _DeliveryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Delivery.Val
     DELIVERY_SYNC: _Delivery.ValueType  # 1
     """After it is decided and committed."""
     DELIVERY_QUEUED: _Delivery.ValueType  # 2
-    """After it is durably queued. Answered UNIMPLEMENTED where no queue is configured."""
+    """After it is checked and durably queued; decided soon after, under the policy then in force, in order of acceptance
+    among those of one namespace and subject. Answered UNIMPLEMENTED where no queue is configured, and
+    RESOURCE_EXHAUSTED with a pause where the queue is full.
+    """
 
 class Delivery(_Delivery, metaclass=_DeliveryEnumTypeWrapper):
     """When a write is acknowledged."""
@@ -47,7 +50,10 @@ DELIVERY_UNSPECIFIED: Delivery.ValueType  # 0
 DELIVERY_SYNC: Delivery.ValueType  # 1
 """After it is decided and committed."""
 DELIVERY_QUEUED: Delivery.ValueType  # 2
-"""After it is durably queued. Answered UNIMPLEMENTED where no queue is configured."""
+"""After it is checked and durably queued; decided soon after, under the policy then in force, in order of acceptance
+among those of one namespace and subject. Answered UNIMPLEMENTED where no queue is configured, and
+RESOURCE_EXHAUSTED with a pause where the queue is full.
+"""
 Global___Delivery: _TypeAlias = Delivery  # noqa: Y015
 
 class _ForgetMode:
@@ -140,7 +146,8 @@ class WriteMemoryRequest(_message.Message):
     """Absent: SYNC."""
     request_id: _builtins.str
     """Makes retries safe for 24 hours: the same id with the same payload returns the first answer; where
-    its memory was forgotten HARD since, REJECTED with the reason FORGOTTEN. Up to 128 bytes.
+    its memory was forgotten HARD since, REJECTED with the reason FORGOTTEN. QUEUED: the same operation, also when that
+    failed. `delivery` does not count as payload. Absent and QUEUED: made up. Up to 128 bytes.
     """
     validate_only: _builtins.bool
     """Decide and answer, store nothing."""
@@ -263,7 +270,10 @@ class WriteMemoryResponse(_message.Message):
 
     @_builtins.property
     def operation(self) -> _operations_pb2.Operation:
-        """When QUEUED: its result holds id, decision and token."""
+        """When the action is QUEUED. Its metadata is an OperationMetadata; its response a WriteMemoryResponse with decision,
+        policy version, token, and of the memory id, namespace, layer, state, version and etag. Known for 24 hours after it
+        is done.
+        """
 
     @_builtins.property
     def degraded(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Degraded]:
@@ -287,6 +297,58 @@ class WriteMemoryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WriteMemoryResponse: _TypeAlias = WriteMemoryResponse  # noqa: Y015
+
+@_typing.final
+class OperationMetadata(_message.Message):
+    """What an operation is about, in `Operation.metadata`. GetOperation, WaitOperation and ListOperations of
+    `google.longrunning.Operations` tell of one's own operations; with `maintenance` on every namespace, of all.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    DONE_COUNT_FIELD_NUMBER: _builtins.int
+    TOTAL_COUNT_FIELD_NUMBER: _builtins.int
+    method: _builtins.str
+    """The RPC that began it, such as WriteMemory."""
+    namespace: _builtins.str
+    """The namespace it works on. Empty: all."""
+    request_id: _builtins.str
+    """The request_id of a write."""
+    done_count: _builtins.int
+    """How much of `total_count` is done."""
+    total_count: _builtins.int
+    """How much there is to do. 0: not known."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was accepted."""
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When this was written."""
+
+    def __init__(
+        self,
+        *,
+        method: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
+        request_id: _builtins.str = ...,
+        done_count: _builtins.int = ...,
+        total_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "done_count", b"done_count", "method", b"method", "namespace", b"namespace", "request_id", b"request_id", "total_count", b"total_count", "update_time", b"update_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OperationMetadata: _TypeAlias = OperationMetadata  # noqa: Y015
 
 @_typing.final
 class BatchWriteMemoriesRequest(_message.Message):
