@@ -159,6 +159,8 @@ WRONG_ANSWERS = {
     "nested": (replaced([[1.0] * 384]), "no list of numbers"),
     "no data": (status(200, {"embeddings": []}), "no list `data`"),
     "a list": (status(200, [1, 2]), "no list `data`"),
+    "a well": (status(200, "[" * 100_000), "does not answer in JSON"),
+    "a huge number": (replaced([10**400] + [1] * 383), "not finite|no list of numbers"),
     "a page": (status(200, "<html>Welcome</html>"), "does not answer in JSON; look at url"),
 }
 
@@ -183,6 +185,7 @@ REFUSALS = {
     "text": (status(400, {"error": {"message": f"too long: {SECRET_TEXT}", "type": "BadRequest"}}), r"\(BadRequest\)"),
     "TEI": (status(413, {"error": SECRET_TEXT, "error_type": "Validation"}), r"413 \(Validation\): .* batch_size"),
     "large": (status(422, SECRET_TEXT * 100_000), "answered 422: "),
+    "well": (status(400, "[" * 100_000), "answered 400: "),
     "moved": (status(301, "", location="/elsewhere"), "give the final address as url"),
     "teapot": (status(418, [KEY]), "answered 418: look at url and model"),
 }
