@@ -1,0 +1,132 @@
+"""What is asked of one collection: write, remove, read, search."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from qdrant_client import AsyncQdrantClient as Client
+from qdrant_client import models
+from qdrant_client.conversions.common_types import PointId
+
+from dataplane.adapters.payload_filters import passes
+from dataplane.adapters.qdrant.calls import Connection, RequestRefused
+from dataplane.adapters.qdrant.filters import not_newer, scoped, translate
+from dataplane.adapters.qdrant.points import candidate, point_id, point_of, terms
+from dataplane.model import Candidate, Filter, IndexEntry, Scope
+
+PAGE = 1000
+"""Points read or removed in one call where no vectors come with them."""
+KEPT = ["memory_id", "version", "namespace"]
+"""The payload that tells what a point holds."""
+OVERSAMPLING = 2.0
+"""With quantisation, so many times `top_k` are scored again with full vectors. Unmeasured."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedSearch:
+    """A search within a scope; `ef` at least `top_k`."""
+
+    scope: Scope
+    vector: list[float]
+    filter: Filter
+    top_k: int
+    ef: int
+
+
+class PointStore:
+    """Calls on collections by name. Raises what `Connection.call` does."""
+
+    def __init__(self, connection: Connection, batch_size: int, quantised: bool) -> None:
+        self._call = connection.call
+        self._batch_size = batch_size
+        self._rescoring = (
+            models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING) if quantised else None
+        )
+
+    async def write(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
+        """Writes entries where nothing newer lies; returns the memory ids of those the server calls invalid."""
+        refused: list[str] = []
+        for batch in pages(entries, self._batch_size):
+            refused += await self._write(collection, batch, deadline_s)
+        return refused
+
+    async def remove(self, collection: str, points: models.PointsSelector, deadline_s: float) -> None:
+        """Removes points; they are gone when it returns."""
+        await self._call(partial(Client.delete, collection_name=collection, points_selector=points), deadline_s)
+
+    async def remove_older(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> None:
+        """Removes what a collection holds of these memories at these versions or older ones."""
+        for batch in pages(entries, self._batch_size):
+            await self.remove(collection, models.FilterSelector(filter=_not_newer(batch)), deadline_s)
+
+    async def read(self, collection: str, ids: Sequence[str], deadline_s: float) -> list[models.Record]:
+        """The points that are there, with the payload KEPT."""
+        found: list[models.Record] = []
+        for some in pages(ids, PAGE):
+            asked = partial(Client.retrieve, collection_name=collection, ids=some, with_payload=KEPT)
+            found += await self._call(asked, deadline_s)
+        return found
+
+    async def read_all(self, collection: str, deadline_s: float) -> AsyncIterator[list[models.Record]]:
+        """Every point, page by page, with the payload KEPT."""
+        offset: PointId | None = None
+        while True:
+            asked = partial(Client.scroll, collection_name=collection, limit=PAGE, offset=offset, with_payload=KEPT)
+            points, offset = await self._call(asked, deadline_s)
+            yield points
+            if offset is None:
+                return
+
+    async def count(self, collection: str, deadline_s: float) -> int:
+        """How many points there are, exactly."""
+        return (await self._call(partial(Client.count, collection_name=collection, exact=True), deadline_s)).count
+
+    async def search(self, collection: str, asked: ScopedSearch, deadline_s: float) -> list[Candidate]:
+        """The best points of a scope, best first.
+
+        Where conditions cannot say the filter exactly, more are fetched and checked until `top_k` pass or no more come.
+        """
+        translation = translate(asked.filter)
+        query = partial(
+            Client.query_points,
+            collection_name=collection,
+            query=asked.vector,
+            query_filter=scoped(asked.scope, translation.conditions),
+            search_params=models.SearchParams(hnsw_ef=asked.ef, quantization=self._rescoring),
+            with_payload=["memory_id", "version"] if translation.exact else ["memory_id", "version", "terms"],
+        )
+        limit = asked.top_k if translation.exact else 4 * asked.top_k
+        while True:
+            found = (await self._call(partial(query, limit=limit), deadline_s)).points
+            kept = found if translation.exact else [hit for hit in found if passes(asked.filter, terms(hit))]
+            if len(kept) >= asked.top_k or len(found) < limit:
+                return [candidate(hit) for hit in kept[: asked.top_k]]
+            limit *= 4
+
+    async def _write(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
+        """A batch that is called invalid is halved until only what is wrong with it is left."""
+        points = [point_of(entry) for entry in entries]
+        upsert = partial(
+            Client.upsert, collection_name=collection, points=points, update_filter=_not_newer(entries), wait=True
+        )
+        try:
+            await self._call(upsert, deadline_s)
+        except RequestRefused:
+            if len(entries) == 1:
+                return [entries[0].memory_id]
+            middle = len(entries) // 2
+            first = await self._write(collection, entries[:middle], deadline_s)
+            return first + await self._write(collection, entries[middle:], deadline_s)
+        return []
+
+
+def pages(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """The items in order, at most `size` at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _not_newer(entries: Sequence[IndexEntry]) -> models.Filter:
+    return not_newer({point_id(entry.memory_id): entry.version for entry in entries})

@@ -1,0 +1,218 @@
+"""VectorIndex on a Qdrant server.
+
+The collection of an embedding model holds all namespaces, told apart by the tenant index on `namespace`; a namespace
+subtree that the policy isolates has a collection beside it. A write is done when the server has applied it. Every
+search carries the scope's condition. Dedicated collections are searched while they exist, whatever the policy says
+now, so that a change of policy hides nothing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+
+from qdrant_client import AsyncQdrantClient as Client
+from qdrant_client import models
+
+from dataplane.adapters.qdrant.calls import BACKEND, AccessRefused, CollectionMissing, Connection, connect
+from dataplane.adapters.qdrant.collections import Collections, version_problem
+from dataplane.adapters.qdrant.names import CollectionNames
+from dataplane.adapters.qdrant.options import QdrantOptions
+from dataplane.adapters.qdrant.partitions import Partitions
+from dataplane.adapters.qdrant.points import best, check_vector, held_in, latest, point_id
+from dataplane.adapters.qdrant.store import PointStore, ScopedSearch
+from dataplane.errors import BackendUnavailable, EntriesRefused, Misconfigured
+from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
+from dataplane.ports.backend import Examination, Problem
+
+EVERY_POINT = models.FilterSelector(
+    filter=models.Filter(must_not=[models.FieldCondition(key="memory_id", match=models.MatchValue(value=""))])
+)
+
+
+class QdrantVectorIndex:
+    """Nearest neighbours in the collections of one embedding model.
+
+    Raises ValueError for an embedding that is not a vector of this index. `purge` has nothing to ask for: Qdrant's
+    optimiser rewrites a segment once a fifth of it is deleted; until then deleted vectors lie in its files, out of
+    every answer.
+    """
+
+    def __init__(self, connection: Connection, options: QdrantOptions, names: CollectionNames) -> None:
+        self._connection = connection
+        self._options = options
+        self._names = names
+        self._collections = Collections(connection, options, names)
+        self._store = PointStore(connection, options.batch_size, quantised=options.quantisation != "none")
+        self._partitions = Partitions(connection, names, self._collections, options.partition_refresh_s)
+
+    @classmethod
+    async def open(cls, options: QdrantOptions, model: str, dimension: int) -> "QdrantVectorIndex":
+        """Connects, and makes the model's collection if it is absent.
+
+        Raises BackendUnavailable when nothing answers, and Misconfigured for an old server, a wrong API key, or a
+        collection that cannot hold these embeddings.
+        """
+        return await cls.over(connect(options), options, model, dimension)
+
+    @classmethod
+    async def over(
+        cls, connection: Connection, options: QdrantOptions, model: str, dimension: int
+    ) -> "QdrantVectorIndex":
+        """As `open`, over a connection that is there; it is closed when this fails."""
+        index = cls(connection, options, CollectionNames(options.prefix, model, dimension))
+        try:
+            await index._prepare(asyncio.get_running_loop().time() + 10 * options.timeout_s)
+        except AccessRefused as error:
+            await connection.close()
+            raise Misconfigured(BACKEND, f"{options.url} {error.detail}; set qdrant.api_key") from error
+        except BackendUnavailable as error:
+            await connection.close()
+            text = f"{options.url} {error.detail}; is it the gRPC port (6334), not that of REST (6333)?"
+            raise BackendUnavailable(BACKEND, text) from error
+        except BaseException:
+            await connection.close()
+            raise
+        return index
+
+    async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
+        """See the port."""
+        refused: list[str] = []
+        for partition, group in latest(entries, self._names.dimension).items():
+            refused += await self._upsert(partition, group, deadline_s)
+        if refused:
+            raise EntriesRefused(BACKEND, dict.fromkeys(refused, "Qdrant calls the point invalid"))
+
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
+        """See the port. The points are read back: BackendUnavailable when one is still there."""
+        ids = [point_id(key.memory_id) for key in keys]
+        if not ids:
+            return
+        for collection in await self._partitions.all(deadline_s):
+            await self._delete(collection, ids, deadline_s)
+
+    async def search(
+        self, scope: Scope, vector: Vector, filter: Filter, top_k: int, ef: int, deadline_s: float
+    ) -> list[Candidate]:
+        """See the port."""
+        check_vector(vector, self._names.dimension, "the vector asked for")
+        if scope.system:
+            collections = await self._partitions.all(deadline_s)
+        else:
+            collections = await self._partitions.covering((*scope.namespaces, *scope.shared), deadline_s)
+        asked = ScopedSearch(scope, vector.tolist(), filter, top_k, max(ef, top_k))
+        found = await asyncio.gather(*(self._search(each, asked, deadline_s) for each in collections))
+        return found[0] if len(found) == 1 else best(chain.from_iterable(found), top_k)
+
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        held: dict[str, Held] = {}
+        for collection in await self._partitions.all(deadline_s):
+            async for points in self._store.read_all(collection, deadline_s):
+                held_in(points, held)
+        return held
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        held: dict[str, Held] = {}
+        ids = [point_id(key.memory_id) for key in keys]
+        for collection in await self._partitions.all(deadline_s):
+            held_in(await self._store.read(collection, ids, deadline_s), held)
+        return held
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port. While a memory moves between collections it counts twice."""
+        collections = await self._partitions.all(deadline_s)
+        return sum([await self._store.count(collection, deadline_s) for collection in collections])
+
+    async def flush(self, deadline_s: float) -> None:
+        """See the port: a write is applied and in Qdrant's log when `upsert` returns."""
+        self._connection.check(deadline_s)
+
+    async def purge(self, deadline_s: float) -> None:
+        """See the class."""
+        self._connection.check(deadline_s)
+
+    async def clear(self, deadline_s: float) -> None:
+        """See the port. Dedicated collections go; the common one is emptied, since the alias may name it."""
+        common, *dedicated = await self._partitions.all(deadline_s)
+        for collection in dedicated:
+            await self._collections.drop(collection, deadline_s)
+            self._partitions.forget(collection)
+        await self._store.remove(common, EVERY_POINT, deadline_s)
+
+    async def active_model(self, deadline_s: float) -> str:
+        """See the port."""
+        active = await self._active_collection(deadline_s)
+        return str((await self._collections.metadata(active, deadline_s)).get("model", "")) if active else ""
+
+    async def activate(self, deadline_s: float) -> None:
+        """See the port."""
+        active = await self._active_collection(deadline_s)
+        if active == self._names.common:
+            return
+        alias, actions = self._names.alias, list[models.AliasOperations]()
+        if active:
+            actions.append(models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
+        create = models.CreateAlias(alias_name=alias, collection_name=self._names.common)
+        actions.append(models.CreateAliasOperation(create_alias=create))
+        switch = partial(Client.update_collection_aliases, change_aliases_operations=actions)
+        await self._connection.call(switch, deadline_s)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        version = (await self._connection.call(Client.info, deadline_s)).version
+        problems = await self._collections.problems(deadline_s)
+        old = version_problem(version)
+        if old is not None:
+            problems.insert(0, Problem("SERVER_TOO_OLD", old))
+        if not await self._active_collection(deadline_s):
+            text = f"no alias {self._names.alias} names the active index; Reindex makes it"
+            problems.append(Problem("ALIAS_MISSING", text))
+        if self._options.api_key and not self._options.tls:
+            problems.append(Problem("KEY_IN_CLEAR", "the API key goes over an unencrypted connection; use https"))
+        return Examination(f"Qdrant {version}", tuple(problems))
+
+    async def close(self) -> None:
+        """See the port."""
+        await self._connection.close()
+
+    async def _prepare(self, deadline_s: float) -> None:
+        version = (await self._connection.call(Client.info, deadline_s)).version
+        problem = version_problem(version)
+        if problem is not None:
+            raise Misconfigured(BACKEND, problem)
+        await self._collections.make("", deadline_s)
+        await self._partitions.all(deadline_s)
+
+    async def _upsert(self, partition: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
+        """Writes to one partition, then removes from the others what lay there before; so it is found all along."""
+        collection = await self._partitions.ready(partition, deadline_s)
+        try:
+            refused = await self._store.write(collection, entries, deadline_s)
+        except CollectionMissing as error:
+            self._partitions.forget(collection)
+            raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
+        for other in await self._partitions.all(deadline_s) if self._partitions.any else ():
+            if other != collection:
+                await self._store.remove_older(other, entries, deadline_s)
+        return refused
+
+    async def _delete(self, collection: str, ids: Sequence[str], deadline_s: float) -> None:
+        await self._store.remove(collection, models.PointIdsList(points=list(ids)), deadline_s)
+        left = await self._store.read(collection, ids, deadline_s)
+        if left:
+            raise BackendUnavailable(BACKEND, f"{len(left)} deleted points are still in {collection}")
+
+    async def _search(self, collection: str, asked: ScopedSearch, deadline_s: float) -> list[Candidate]:
+        try:
+            return await self._store.search(collection, asked, deadline_s)
+        except CollectionMissing as error:
+            if self._names.is_dedicated(collection):
+                self._partitions.forget(collection)
+                return []
+            raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
+
+    async def _active_collection(self, deadline_s: float) -> str:
+        aliases = (await self._connection.call(Client.get_aliases, deadline_s)).aliases
+        return next((each.collection_name for each in aliases if each.alias_name == self._names.alias), "")
