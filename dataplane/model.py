@@ -171,7 +171,7 @@ class Source:
 class Draft:
     """A memory proposed, not yet admitted. Texts are normalised; sizes are checked.
 
-    `payload_hash` is SHA-256 hex of the request without its request_id: equal for equal requests.
+    `payload_hash` is SHA-256 hex of the request without its request_id and delivery: equal for equal requests.
     """
 
     namespace: str

@@ -1,11 +1,27 @@
-"""What the policy allows of a text: its size, and its length before it is condensed."""
+"""What the policy allows of a write: by whom, how large, and how long before it is condensed."""
 
 import asyncio
 from collections.abc import Callable
 
 from dataplane.logic.condense import condense
+from dataplane.model import Draft, Pool
+from dataplane.pipelines.caller import Caller
 from memplane.errors import InvalidField
 from memplane.policy.effective import NamespacePolicies
+
+
+def check_allowed(draft: Draft, caller: Caller) -> None:
+    """Raises PermissionDenied when the caller may not write this draft."""
+    caller.require("memory.write", draft.namespace)
+    if draft.pool is Pool.SHARED:
+        caller.require("share.propose", draft.namespace)
+
+
+def check_limits(draft: Draft, policies: NamespacePolicies) -> None:
+    """Raises InvalidField when the draft is not one that its namespace takes."""
+    check_size("content", draft.content, policies)
+    if policies.subject_required and not draft.subject_id:
+        raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
 
 
 def check_size(field: str, content: str, policies: NamespacePolicies) -> None:

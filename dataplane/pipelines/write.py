@@ -17,14 +17,14 @@ from dataplane.logic.score import score
 from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
-from dataplane.pipelines.limits import check_size, condensed
+from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.settle import Settled, Settlement, identified
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, RecordStore
-from memplane.errors import InvalidField, MemPlaneError, Unavailable
+from memplane.errors import MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
 from memplane.v1 import memory_pb2, memory_service_pb2
@@ -113,18 +113,16 @@ class WritePipeline:
         if isinstance(draft, MemPlaneError):
             return draft
         try:
-            caller.require("memory.write", draft.namespace)
-            if draft.pool is Pool.SHARED:
-                caller.require("share.propose", draft.namespace)
-            replayed = await self._replay(draft, caller, deadline_s)
+            check_allowed(draft, caller)
+            replayed = await self.replay(draft, caller, deadline_s)
             return replayed if replayed is not None else await _within_limits(draft, space, caller)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
             return Unavailable(error.backend)
 
-    async def _replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
-        """The first answer to this request_id, if there was one."""
+    async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
+        """The first answer to this request_id, if there was one; raises RequestIdReused."""
         if draft.validate_only:
             return None
         now_us = self._parts.clock.now_us()
@@ -238,9 +236,7 @@ class WritePipeline:
 
 async def _within_limits(draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
     policies = caller.snapshot.policies.for_namespace(draft.namespace)
-    check_size("content", draft.content, policies)
-    if policies.subject_required and not draft.subject_id:
-        raise InvalidField.one("subject_id", "is required in this namespace (subject_required)")
+    check_limits(draft, policies)
     content = await condensed(draft.content, policies, space.embedder.count_tokens)
     return _Prepared(space, draft, policies, content, draft.content if content != draft.content else "")
 

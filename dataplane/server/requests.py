@@ -1,7 +1,7 @@
 """Takes write, update and forget requests apart: what comes out is clean and whole, or InvalidField says why not."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from google.protobuf.message import Message
@@ -10,7 +10,6 @@ from dataplane.logic.filters import ENUM_NAMES
 from dataplane.logic.normalise import normalise_content
 from dataplane.model import MAX_TAGS, Draft, Kind, Layer, Pool, Source, SourceType, Vector
 from dataplane.server.checks import OWNER_KEYS, Notes
-from memplane.errors import NotOffered
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 MAX_CONTENT_BYTES = 1_000_000
@@ -19,18 +18,17 @@ MAX_CONTENT_BYTES = 1_000_000
 _MAX_TTL_S = 315_576_000_000
 
 
-def payload_hash(request: Message, *, without: str = "request_id") -> str:
+def payload_hash(request: Message, without: Sequence[str] = ("request_id",)) -> str:
     """SHA-256 hex of a request's content: equal for requests that differ in `without` alone."""
     copy = type(request).FromString(request.SerializeToString(deterministic=True))
-    copy.ClearField(without)
+    for field in without:
+        copy.ClearField(field)
     return hashlib.sha256(copy.SerializeToString(deterministic=True)).hexdigest()
 
 
 def read_draft(request: memory_service_pb2.WriteMemoryRequest, now_us: int, dimension: int) -> Draft:
     """The draft of a write request."""
     notes = Notes()
-    if request.delivery == memory_service_pb2.DELIVERY_QUEUED:
-        raise NotOffered("delivery QUEUED: no durable queue is configured; use SYNC")
     notes.enum("delivery", request.delivery, ("SYNC", "QUEUED"))
     if request.template:
         notes.add("template", "the policy has no templates; leave it empty")
@@ -70,7 +68,7 @@ def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us:
         valid_from_us=_time(notes, request, "valid_from"),
         valid_to_us=_time(notes, request, "valid_to"),
         request_id=notes.label("request_id", request.request_id, 128),
-        payload_hash=payload_hash(request) if request.request_id else "",
+        payload_hash=payload_hash(request, ("request_id", "delivery")) if request.request_id else "",
         validate_only=request.validate_only,
     )
 

@@ -270,7 +270,7 @@ class WriteMemoryResponse(_message.Message):
 
     @_builtins.property
     def operation(self) -> _operations_pb2.Operation:
-        """When the action is QUEUED. Its metadata is an OperationMetadata; its response a WriteMemoryResponse with decision,
+        """When the action is QUEUED. Its metadata is a WriteMemoryMetadata; its response a WriteMemoryResponse with decision,
         policy version, token, and of the memory id, namespace, layer, state, version and etag. Known for 24 hours after it
         is done.
         """
@@ -299,56 +299,39 @@ class WriteMemoryResponse(_message.Message):
 Global___WriteMemoryResponse: _TypeAlias = WriteMemoryResponse  # noqa: Y015
 
 @_typing.final
-class OperationMetadata(_message.Message):
-    """What an operation is about, in `Operation.metadata`. GetOperation, WaitOperation and ListOperations of
-    `google.longrunning.Operations` tell of one's own operations; with `maintenance` on every namespace, of all.
+class WriteMemoryMetadata(_message.Message):
+    """What a queued write is about: the metadata of its operation. `google.longrunning.Operations` is served beside this
+    service: GetOperation, WaitOperation and ListOperations tell of one's own operations and, with `maintenance` on every
+    namespace, of all; those of others are NOT_FOUND. ListOperations leaves out writes that still wait.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    METHOD_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
-    CREATE_TIME_FIELD_NUMBER: _builtins.int
-    UPDATE_TIME_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
-    DONE_COUNT_FIELD_NUMBER: _builtins.int
-    TOTAL_COUNT_FIELD_NUMBER: _builtins.int
-    method: _builtins.str
-    """The RPC that began it, such as WriteMemory."""
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
-    """The namespace it works on. Empty: all."""
+    """Where it writes."""
     request_id: _builtins.str
-    """The request_id of a write."""
-    done_count: _builtins.int
-    """How much of `total_count` is done."""
-    total_count: _builtins.int
-    """How much there is to do. 0: not known."""
+    """Its request_id, also where it was made up."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was accepted."""
 
-    @_builtins.property
-    def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When this was written."""
-
     def __init__(
         self,
         *,
-        method: _builtins.str = ...,
         namespace: _builtins.str = ...,
-        create_time: _timestamp_pb2.Timestamp | None = ...,
-        update_time: _timestamp_pb2.Timestamp | None = ...,
         request_id: _builtins.str = ...,
-        done_count: _builtins.int = ...,
-        total_count: _builtins.int = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "done_count", b"done_count", "method", b"method", "namespace", b"namespace", "request_id", b"request_id", "total_count", b"total_count", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "namespace", b"namespace", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___OperationMetadata: _TypeAlias = OperationMetadata  # noqa: Y015
+Global___WriteMemoryMetadata: _TypeAlias = WriteMemoryMetadata  # noqa: Y015
 
 @_typing.final
 class BatchWriteMemoriesRequest(_message.Message):
