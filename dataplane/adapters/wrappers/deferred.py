@@ -89,7 +89,7 @@ class _Deferred:
                 self._problem, self._misconfigured = error.words, False
             except Misconfigured as error:
                 if error.problem != self._problem:
-                    log.error("%s", error)
+                    log.warning("%s", error)
                 self._problem, self._misconfigured = error.problem, True
             except Exception as error:  # the loop must live on: the backend may still come
                 log.exception("%s could not be opened", self._backend)

@@ -7,6 +7,7 @@ from dataplane.adapters.wrappers.deferred import opened_or_deferred
 from dataplane.errors import BackendUnavailable, Misconfigured
 from dataplane.model import Scope
 from dataplane.ports import Cache, Examination
+from tests.deadline import eventually_async
 
 SCOPE = Scope(("a",))
 
@@ -67,8 +68,7 @@ async def test_until_it_is_there_every_call_says_so_and_then_all_work() -> None:
             return False
         return True
 
-    while not await answers():
-        await asyncio.sleep(0)
+    await eventually_async(answers, bool)
     assert found == [[b"v"]]
     assert (await cache.examine(0)).server == "Store 1"
     await cache.close()
