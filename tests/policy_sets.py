@@ -95,6 +95,10 @@ VALUE_SETS = (
     one("a source twice", "conflict_policy:\n  source_priority: [HUMAN, HUMAN]\n", "DUPLICATE_ITEM", 2, 20),
     one("a broken pattern", "write_policy:\n  rules:\n    - pattern: '('\n", "UNSAFE_PATTERN", 3, 16),
     one("a pattern without end", "write_policy:\n  rules:\n    - pattern: (a+)+\n", "UNSAFE_PATTERN", 3, 16),
+    one("too wide a view", "retrieve_policy:\n  vector_ef: 10001\n", "OUT_OF_RANGE", 2, 14),
+    one("no view at all", "retrieve_policy:\n  vector_ef: 0\n", "OUT_OF_RANGE", 2, 14),
+    one("an unknown isolation", "namespace_policy:\n  isolation: private\n", "INVALID_VALUE", 2, 14),
+    one("dedicated for everybody", "namespace_policy:\n  isolation: dedicated\n", "DEDICATED_AT_ROOT", 2, 14),
     one("a rule without pattern", "write_policy:\n  rules:\n    - score: 1\n", "MISSING_KEY", 3, 7),
 )
 
@@ -113,6 +117,13 @@ OVERRIDE_SETS = (
         "UNKNOWN_KEY",
         4,
         7,
+    ),
+    one(
+        "an unknown isolation in an override",
+        "namespace_policy:\n  overrides:\n    a:\n      namespace_policy:\n        isolation: Dedicated\n",
+        "INVALID_VALUE",
+        5,
+        20,
     ),
     one(
         "overrides in an override",

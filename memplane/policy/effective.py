@@ -56,7 +56,11 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """Every section as it holds in one namespace. `rules` are those of `write`, compiled, in their order."""
+    """Every section as it holds in one namespace. `rules` are those of `write`, compiled, in their order.
+
+    `partition` is the subtree, named by its topmost namespace, whose memories lie apart: where the nearest override
+    that tells `isolation` says `dedicated`. "": they lie with all others.
+    """
 
     write: WritePolicy
     retrieve: RetrievePolicy
@@ -68,15 +72,17 @@ class NamespacePolicies:
     default_isolation: bool
     shared_pool_approval: bool
     subject_required: bool
+    partition: str
     rules: tuple[CompiledRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """One override resolved: the sections as plain values (to merge further) and as models."""
+    """One override resolved: the sections as plain values (to merge further) and as models, and its partition."""
 
     plain: Mapping[str, Mapping[str, Any]]
     sections: Mapping[str, Section]
+    partition: str
 
 
 class EffectivePolicies:
@@ -88,7 +94,7 @@ class EffectivePolicies:
 
     def __init__(self, policy: PolicySet) -> None:
         self._compiled: dict[WriteRule, CompiledRule] = {}
-        base = _Node(plain=plain_sections(policy), sections=_base_sections(policy))
+        base = _Node(plain=plain_sections(policy), sections=_base_sections(policy), partition="")
         self._base = self._view(base)
         self._by_override: dict[str, NamespacePolicies] = {}
         nodes: dict[str, _Node] = {}
@@ -115,6 +121,7 @@ class EffectivePolicies:
             default_isolation=settings.default_isolation,
             shared_pool_approval=settings.shared_pool_approval,
             subject_required=settings.subject_required,
+            partition=node.partition,
             rules=tuple(self._rule(rule) for rule in write.rules),
         )
 
@@ -179,7 +186,14 @@ def _resolve(parent: _Node, namespace: str, override: SectionOverrides) -> _Node
             sections[name] = build_section(name, plain[name])
         except ValidationError as error:
             raise InvalidPolicy(f"override {namespace}, {name}: {first_problem(error)}") from error
-    return _Node(plain=plain, sections=sections)
+    return _Node(plain=plain, sections=sections, partition=_partition(parent, namespace, override))
+
+
+def _partition(parent: _Node, namespace: str, override: SectionOverrides) -> str:
+    isolation = override.namespace_policy.get("isolation")
+    if isolation is None:
+        return parent.partition
+    return namespace if isolation == "dedicated" else ""
 
 
 def _base_sections(policy: PolicySet) -> dict[str, Section]:

@@ -190,6 +190,7 @@ class RetrievePolicy(Section):
     top_k: Annotated[int, Field(ge=1, le=1000)] = 6
     vector_candidates: Annotated[int, Field(ge=1, le=20)] = 3
     text_candidates: Annotated[int, Field(ge=1, le=20)] = 2
+    vector_ef: Annotated[int, Field(ge=1, le=10_000)] = 64
     min_confidence: Unit = 0.0
     weights: Weights = Field(default_factory=Weights)
     freshness: Freshness = Field(default_factory=Freshness)
@@ -279,12 +280,23 @@ class NamespaceSettings(Section):
     default_isolation: bool = True
     shared_pool_approval: bool = True
     subject_required: bool = False
+    isolation: Literal["shared", "dedicated"] = "shared"
 
 
 class NamespacePolicy(NamespaceSettings):
     """The settings of the base, and what differs below one namespace."""
 
     overrides: dict[Namespace, SectionOverrides] = Field(default_factory=dict)
+
+    @field_validator("isolation")
+    @classmethod
+    def _of_a_subtree(cls, value: str) -> str:
+        if value == "dedicated":
+            raise _problem(
+                "dedicated_at_root",
+                "dedicated sets a subtree apart from all others; set it in overrides, for the namespace that is meant",
+            )
+        return value
 
 
 class Grant(Section):

@@ -99,3 +99,31 @@ def test_an_override_that_is_no_number_is_refused() -> None:
     data = b'{"namespace_policy": {"overrides": {"a": {"write_policy": {"threshold": NaN}}}}}'
     with pytest.raises(InvalidPolicy):
         EffectivePolicies(from_json(data))
+
+
+def test_a_partition_is_the_nearest_subtree_that_says_dedicated() -> None:
+    dedicated, shared = {"namespace_policy": {"isolation": "dedicated"}}, {"namespace_policy": {"isolation": "shared"}}
+    found = policies(
+        {
+            "dept.sales": dedicated,
+            "dept.sales.a": {"write_policy": {"dedup": False}},
+            "dept.sales.b": shared,
+            "dept.sales.c": dedicated,
+        }
+    )
+    partitions = {
+        "dept": "",
+        "dept.salesforce": "",
+        "dept.sales": "dept.sales",
+        "dept.sales.x": "dept.sales",
+        "dept.sales.a.y": "dept.sales",
+        "dept.sales.b": "",
+        "dept.sales.b.z": "",
+        "dept.sales.c.z": "dept.sales.c",
+    }
+    assert {namespace: found.for_namespace(namespace).partition for namespace in partitions} == partitions
+
+
+def test_an_override_without_isolation_keeps_the_one_above() -> None:
+    found = policies({"a": {"namespace_policy": {"isolation": "dedicated"}}, "a.b": {"namespace_policy": {}}})
+    assert found.for_namespace("a.b").partition == "a"
