@@ -7,9 +7,9 @@
 Each map may be missing; further keys say how the fit did and are not read.
 
 Without a map nothing is known of the model, so the default takes care (unmeasured). Similarity is about the cosine
-itself, 0 below 0, and two passages count as the same statement only from a cosine of .97. Relevance is even at .60
-among unrelated memories, with a slope gentle enough for models whose cosines lie anywhere from .2 to .9: the order is
-that of the cosines, but freshness and use weigh more beside it than beside a fitted map.
+itself, 0 below 0, and two passages count as the same statement only from a cosine of .97. Relevance is one half at a
+cosine of .62, on a slope gentle enough for models whose cosines lie anywhere from .2 to .9: the order is that of the
+cosines, but freshness and use weigh more beside it than beside a fitted map.
 """
 
 import json
