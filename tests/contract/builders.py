@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from dataplane.changes import Change, Commit
+from dataplane.changes import Change, Commit, Lease, OutboxRow
 from dataplane.model import FieldValue, Kind, Layer, Memory, Pool, Scope, SourceType, State, Vector
+from dataplane.ports import RecordStore
 
 NOW_US = 1_760_000_000_000_000
 MODEL = "test-model"
 NAMESPACE = "acme.sales"
 DIMENSION = 8
+INDEX = "vector_index:test"
+"""An index that every store of the contract tests has registered."""
 
 
 def scope_of(*namespaces: str, shared: tuple[str, ...] = ()) -> Scope:
@@ -94,3 +97,10 @@ def fields_of(memory: Memory) -> Mapping[str, FieldValue]:
         "tags": tuple(memory.category.split()),
         "speaker": memory.body.decode(errors="replace"),
     }
+
+
+async def outbox_of(store: RecordStore, deadline_s: float, index: str = INDEX) -> list[OutboxRow]:
+    """The oldest row of each memory that awaits an index, by position; they are given back at once."""
+    rows = await store.lease_outbox(index, Lease("looking", 30.0), 10_000, MODEL, deadline_s)
+    await store.release_outbox("looking", deadline_s)
+    return rows

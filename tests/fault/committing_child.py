@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
-from tests.contract.builders import commit_of, fields_of, memory_of, vector_of
+from tests.contract.builders import INDEX, commit_of, fields_of, memory_of, vector_of
 
 TASKS = 16
 MEMORIES = 5_000
@@ -25,6 +25,7 @@ async def commit_some(store: SqliteRecordStore, ids: Iterator[str]) -> None:
 
 async def main(path: Path, name: str) -> None:
     store = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
+    await store.register_index(INDEX, asyncio.get_running_loop().time() + 60)
     ids = (f"mem_{name}_{number}" for number in range(MEMORIES))
     await asyncio.gather(*(commit_some(store, ids) for _ in range(TASKS)))
     await store.close()

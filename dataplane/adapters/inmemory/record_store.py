@@ -1,13 +1,27 @@
 """A record store in memory: the plainest reading of the port, for tests. Linear in what is stored."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dataplane.adapters import record_rules
+from dataplane.adapters.inmemory import record_outbox as outbox
 from dataplane.adapters.inmemory import record_tables as stored
 from dataplane.adapters.record_rules import FieldsOf
-from dataplane.changes import AccessRecord, Commit, Erasure, MemoryVersion, OutboxRow, RequestRecord, RetrievalRecord
+from dataplane.changes import (
+    AccessRecord,
+    Commit,
+    DeadLetter,
+    Erasure,
+    Failure,
+    IndexProgress,
+    Lease,
+    MemoryVersion,
+    OperationRecord,
+    OutboxRow,
+    RequestRecord,
+    RetrievalRecord,
+)
 from dataplane.errors import (
     BackendUnavailable,
     DuplicateContent,
@@ -16,17 +30,17 @@ from dataplane.errors import (
     StaleVersion,
 )
 from dataplane.logic.filters import matches
-from dataplane.logic.strength import after_hit
 from dataplane.model import DAY_US, Kind, Memory, Scope, State, StoredCandidate, Vector
-from dataplane.ports import CommitResult, ListQuery, Pending
-from memplane.policy.model import DecayPolicy
+from dataplane.ports import Clock, CommitResult, Examination, ListQuery, Pending, RecordReads
+from memplane.process import SystemClock
 
 
 class InMemoryRecordStore:
-    """A `ports.RecordStore`. `fields_of` gives what filters see of a memory."""
+    """A `ports.RecordStore`. `fields_of` gives what filters see of a memory; `clock` is its own, else the system's."""
 
-    def __init__(self, fields_of: FieldsOf) -> None:
+    def __init__(self, fields_of: FieldsOf, clock: Clock | None = None) -> None:
         self._fields_of = fields_of
+        self._clock = clock or SystemClock()
         self._tables = stored.Tables()
         self._closed = False
 
@@ -34,11 +48,22 @@ class InMemoryRecordStore:
         """See the port."""
         self._closed = True
 
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        self._check(deadline_s)
+        return Examination("in memory")
+
+    async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
+        """See the port; there is nothing else to read from."""
+        self._check(deadline_s)
+        return self
+
     def _check(self, deadline_s: float) -> None:
         if self._closed:
             raise BackendUnavailable("record_store", "closed")
         if asyncio.get_running_loop().time() > deadline_s:
             raise BackendUnavailable("record_store", "deadline passed")
+        self._tables.time_us = self._clock.now_us()
 
     async def commit(self, commits: Sequence[Commit], deadline_s: float) -> list[CommitResult]:
         """See the port. Raises ValueError for a memory outside its commit's scope or below its expected version."""
@@ -72,16 +97,40 @@ class InMemoryRecordStore:
         if any(item.memory.version == version for item in self._tables.versions.get(memory_id, ())):
             self._tables.embeddings[memory_id, version, model] = stored.read_only(embedding)
 
-    async def trim_outbox(self, up_to_position: int, deadline_s: float) -> None:
+    async def marker(self, name: str, deadline_s: float) -> int:
         """See the port."""
         self._check(deadline_s)
-        outbox = self._tables.outbox
-        self._tables.outbox = {position: row for position, row in outbox.items() if position > up_to_position}
+        return self._tables.markers.get(name, 0)
 
-    async def save_watermark(self, index: str, position: int, deadline_s: float) -> None:
+    async def save_marker(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         self._check(deadline_s)
-        self._tables.watermarks[index] = position
+        self._tables.markers[name] = value
+
+    async def save_operations(self, operations: Sequence[OperationRecord], deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        kept = {name: item for name, item in self._tables.operations.items() if self._stands(item)}
+        for operation in operations:
+            known = kept.get(operation.name)
+            if known is None or (not known.is_done and operation.update_time_us >= known.update_time_us):
+                kept[operation.name] = operation
+        self._tables.operations = kept
+
+    async def find_operation(self, name: str, deadline_s: float) -> OperationRecord | None:
+        """See the port."""
+        self._check(deadline_s)
+        found = self._tables.operations.get(name)
+        return found if found and self._stands(found) else None
+
+    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
+        """See the port."""
+        self._check(deadline_s)
+        known = sorted(self._tables.operations.items())
+        return [item for name, item in known if name > after_name and self._stands(item)][:page_size]
+
+    def _stands(self, operation: OperationRecord) -> bool:
+        return operation.expire_time_us > self._tables.time_us
 
     async def record_accesses(self, accesses: Sequence[AccessRecord], deadline_s: float) -> None:
         """See the port."""
@@ -89,9 +138,9 @@ class InMemoryRecordStore:
         for access in accesses:
             memory = self._tables.memories.get(access.memory_id)
             if memory and memory.namespace == access.namespace:
-                self._tables.memories[memory.memory_id] = _accessed(memory, access)
+                self._tables.memories[memory.memory_id] = stored.accessed(memory, access)
                 bucket = (memory.memory_id, access.time_us // DAY_US)
-                self._tables.accesses[bucket] = self._tables.accesses.get(bucket, 0) + 1
+                self._tables.accesses[bucket] = self._tables.accesses.get(bucket, 0) + access.count
 
     async def record_retrievals(self, retrievals: Sequence[RetrievalRecord], deadline_s: float) -> None:
         """See the port."""
@@ -182,12 +231,24 @@ class InMemoryRecordStore:
         return self._tables.embeddings.get((memory.memory_id, memory.version, model))
 
     async def pending(
-        self, scope: Scope, after_position: int, model: str, access_since_us: int, page_size: int, deadline_s: float
+        self,
+        scope: Scope,
+        applied: Mapping[str, int],
+        model: str,
+        access_since_us: int,
+        page_size: int,
+        deadline_s: float,
     ) -> Pending:
         """See the port."""
         self._check(deadline_s)
-        newest_first = [row[0] for position, row in reversed(self._tables.outbox.items()) if position > after_position]
-        found = (stored.find(self._tables, scope, memory_id) for memory_id in dict.fromkeys(newest_first))
+        due = [
+            (row.position, row.memory_id)
+            for index, position in applied.items()
+            for row in outbox.rows_of(self._tables, index)
+            if row.position > position or row.attempts
+        ]
+        newest_first = dict.fromkeys(memory_id for _, memory_id in sorted(due, reverse=True))
+        found = (stored.find(self._tables, scope, memory_id) for memory_id in newest_first)
         active = [memory for memory in found if memory and memory.state is State.ACTIVE]
         page = tuple(self._candidate(memory, model, access_since_us) for memory in active[:page_size])
         return Pending(page, len(active) > page_size)
@@ -219,11 +280,46 @@ class InMemoryRecordStore:
         inside = known and (scope.system or known.namespace in scope.namespaces)
         return known.record if known and inside and known.record.expire_time_us > now_us else None
 
-    async def read_outbox(self, after_position: int, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
+    async def register_index(self, index: str, deadline_s: float) -> bool:
         """See the port."""
         self._check(deadline_s)
-        due = [(position, *row) for position, row in self._tables.outbox.items() if position > after_position]
-        return [self._outbox_row(*row, model) for row in due[:page_size]]
+        is_new = index not in self._tables.indexes
+        self._tables.indexes[index] = self._tables.time_us
+        return is_new
+
+    async def retire_index(self, index: str, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox.retire(self._tables, index)
+
+    async def retire_unseen(self, seconds: float, deadline_s: float) -> list[str]:
+        """See the port."""
+        self._check(deadline_s)
+        since_us = self._tables.time_us - round(seconds * 1_000_000)
+        unseen = sorted(index for index, seen_us in self._tables.indexes.items() if seen_us <= since_us)
+        for index in unseen:
+            outbox.retire(self._tables, index)
+        return unseen
+
+    async def enqueue_all(self, index: str, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        self._check(deadline_s)
+        return outbox.enqueue_all(self._tables, index, after_id, page_size)
+
+    async def lease_outbox(
+        self, index: str, lease: Lease, page_size: int, model: str, deadline_s: float
+    ) -> list[OutboxRow]:
+        """See the port."""
+        self._check(deadline_s)
+        leased = outbox.lease(self._tables, index, lease, page_size)
+        return [
+            replace(
+                self._outbox_row(row.position, row.memory_id, row.namespace, model),
+                covers=covers,
+                attempts=row.attempts,
+            )
+            for row, covers in leased
+        ]
 
     def _outbox_row(self, position: int, memory_id: str, namespace: str, model: str) -> OutboxRow:
         memory = self._tables.memories.get(memory_id)
@@ -231,15 +327,47 @@ class InMemoryRecordStore:
             return OutboxRow(position, memory_id, namespace, None, None)
         return OutboxRow(position, memory_id, namespace, memory, self._embedding(memory, model))
 
-    async def last_position(self, deadline_s: float) -> int:
-        """See the port. Trimming does not lower it."""
-        self._check(deadline_s)
-        return self._tables.last_position
-
-    async def watermark(self, index: str, deadline_s: float) -> int:
+    async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """See the port."""
         self._check(deadline_s)
-        return self._tables.watermarks.get(index, 0)
+        outbox.settle(self._tables, index, owner, rows)
+
+    async def postpone_outbox(self, index: str, owner: str, failures: Sequence[Failure], deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox.postpone(self._tables, index, owner, failures)
+
+    async def release_outbox(self, owner: str, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox.release(self._tables, owner)
+
+    async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
+        """See the port."""
+        self._check(deadline_s)
+        return {index for (index, _), row in self._tables.outbox.items() if row.memory_id == memory_id}
+
+    async def progress(self, deadline_s: float) -> list[IndexProgress]:
+        """See the port."""
+        self._check(deadline_s)
+        return [outbox.progress(self._tables, index) for index in sorted(self._tables.indexes)]
+
+    async def dead_letters(
+        self, index: str, after_position: int, page_size: int, deadline_s: float
+    ) -> list[DeadLetter]:
+        """See the port."""
+        self._check(deadline_s)
+        return outbox.dead_letters(self._tables, index, after_position)[:page_size]
+
+    async def replay_dead_letters(self, index: str, positions: Sequence[int], deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return outbox.replay(self._tables, index, positions)
+
+    async def last_position(self, deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return self._tables.last_position
 
     async def scan(self, after_id: str, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
         """See the port."""
@@ -257,20 +385,3 @@ class InMemoryRecordStore:
         """See the port."""
         self._check(deadline_s)
         return sum(memory.state is State.ACTIVE for memory in self._tables.memories.values())
-
-
-def _accessed(memory: Memory, access: AccessRecord) -> Memory:
-    policy = DecayPolicy(
-        initial_strength=access.max_strength,
-        hit_increment=access.hit_increment,
-        max_strength=access.max_strength,
-        monthly_decay=access.monthly_decay,
-        cold_threshold=0.0,
-    )
-    return replace(
-        memory,
-        strength=after_hit(memory.strength, memory.strength_time_us, access.time_us, policy),
-        strength_time_us=max(memory.strength_time_us, access.time_us),
-        access_count=memory.access_count + 1,
-        last_access_time_us=max(memory.last_access_time_us or access.time_us, access.time_us),
-    )

@@ -8,18 +8,22 @@ from dataclasses import dataclass, field, fields, replace
 
 from dataplane.adapters.record_rules import reinforced, spoken_of, superseded
 from dataplane.changes import (
+    AccessRecord,
     Change,
     Commit,
     ConflictRecord,
     DecisionRecord,
     Erasure,
     MemoryVersion,
+    OperationRecord,
     RequestRecord,
     RetrievalRecord,
     Supersession,
 )
 from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
+from dataplane.logic.strength import after_hit
 from dataplane.model import Memory, Scope, State, Vector
+from memplane.policy.model import DecayPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +35,42 @@ class StoredRequest:
     memory_ids: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An outbox row: a change of a memory at `time_us` of the store's clock.
+
+    It is offered from `due_time_us` on; while somebody holds it (`owner`), that is when the lease ends. A row that was
+    given up has a `dead_time_us`.
+    """
+
+    position: int
+    memory_id: str
+    namespace: str
+    time_us: int
+    owner: str = ""
+    due_time_us: int = 0
+    attempts: int = 0
+    reason: str = ""
+    dead_time_us: int | None = None
+
+
 @dataclass(slots=True)
 class Tables:
-    """Everything that is stored. `outbox` maps positions, rising, to (memory id, namespace)."""
+    """Everything that is stored, and the time of the store's clock.
+
+    `indexes` are those that follow, each with when it was seen last; `outbox` is what awaits them, by index and
+    position, the older positions first.
+    """
 
     memories: dict[str, Memory] = field(default_factory=dict)
     versions: dict[str, tuple[MemoryVersion, ...]] = field(default_factory=dict)
     embeddings: dict[tuple[str, int, str], Vector] = field(default_factory=dict)
-    outbox: dict[int, tuple[str, str]] = field(default_factory=dict)
+    time_us: int = 0
     last_position: int = 0
-    watermarks: dict[str, int] = field(default_factory=dict)
+    indexes: dict[str, int] = field(default_factory=dict)
+    outbox: dict[tuple[str, int], Waiting] = field(default_factory=dict)
+    markers: dict[str, int] = field(default_factory=dict)
+    operations: dict[str, OperationRecord] = field(default_factory=dict)
     decisions: list[tuple[str | None, DecisionRecord]] = field(default_factory=list)
     conflicts: list[ConflictRecord] = field(default_factory=list)
     requests: dict[tuple[str, str], StoredRequest] = field(default_factory=dict)
@@ -156,9 +186,11 @@ def _add_version(tables: Tables, item: Commit, memory: Memory, change: Change) -
 
 
 def add_to_outbox(tables: Tables, memory_id: str, namespace: str) -> None:
-    """Has the indexes follow a memory."""
+    """Has every registered index follow a memory, at the next position."""
     tables.last_position += 1
-    tables.outbox[tables.last_position] = (memory_id, namespace)
+    for index in tables.indexes:
+        row = Waiting(tables.last_position, memory_id, namespace, tables.time_us)
+        tables.outbox[index, row.position] = row
 
 
 def erase(tables: Tables, erasure: Erasure) -> int:
@@ -182,7 +214,7 @@ def _forget(tables: Tables, memory_id: str) -> None:
     del tables.memories[memory_id]
     tables.versions.pop(memory_id, None)
     tables.embeddings = {key: vector for key, vector in tables.embeddings.items() if key[0] != memory_id}
-    tables.outbox = {position: row for position, row in tables.outbox.items() if row[0] != memory_id}
+    tables.outbox = {key: row for key, row in tables.outbox.items() if row.memory_id != memory_id}
     tables.decisions = [(about, decision) for about, decision in tables.decisions if about != memory_id]
     tables.conflicts = [item for item in tables.conflicts if memory_id not in (item.winner_id, item.loser_id)]
     for key, known in tables.requests.items():
@@ -194,3 +226,24 @@ def _forget(tables: Tables, memory_id: str) -> None:
         search_id: replace(search, hits=tuple(hit for hit in search.hits if hit[0] != memory_id))
         for search_id, search in tables.retrievals.items()
     }
+
+
+def accessed(memory: Memory, access: AccessRecord) -> Memory:
+    """The memory with an access counted and its strength raised."""
+    policy = DecayPolicy(
+        initial_strength=access.max_strength,
+        hit_increment=access.hit_increment,
+        max_strength=access.max_strength,
+        monthly_decay=access.monthly_decay,
+        cold_threshold=0.0,
+    )
+    strength = after_hit(memory.strength, memory.strength_time_us, access.time_us, policy)
+    for _ in range(access.count - 1):
+        strength = min(policy.max_strength, strength + policy.hit_increment)
+    return replace(
+        memory,
+        strength=strength,
+        strength_time_us=max(memory.strength_time_us, access.time_us),
+        access_count=memory.access_count + access.count,
+        last_access_time_us=max(memory.last_access_time_us or access.time_us, access.time_us),
+    )

@@ -9,6 +9,9 @@ from dataplane.model import AllOf, Condition, Filter, Not, Operator, Scope
 
 Parameters = dict[str, str | int]
 
+NOW_US = "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)"
+"""The store's clock: microseconds since 1970-01-01 UTC, to the millisecond."""
+
 _COMPARISONS: Mapping[Operator, str] = {
     Operator.LESS_THAN: "<",
     Operator.LESS_OR_EQUAL: "<=",

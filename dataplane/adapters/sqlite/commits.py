@@ -8,7 +8,7 @@ import sqlite3
 from typing import Final
 
 from dataplane.adapters.record_rules import FieldsOf, reinforced, spoken_of, superseded
-from dataplane.adapters.sqlite.clauses import fill, in_scope
+from dataplane.adapters.sqlite.clauses import NOW_US, fill, in_scope
 from dataplane.adapters.sqlite.rows import (
     COLUMNS,
     columns,
@@ -43,6 +43,12 @@ _INSERT_DECISION = """
 INSERT INTO decisions (namespace, memory_id, time_us, principal_id, action, score, policy_version, payload)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _SELECT = fill("SELECT {columns} FROM memories AS m WHERE m.memory_id = :memory_id AND ", columns=columns("m"))
+_NEXT_POSITION = "UPDATE last_position SET position = position + 1"
+_ADD_TO_OUTBOX = fill(
+    "INSERT INTO outbox (index_id, position, memory_id, namespace, time_us)"
+    " SELECT i.index_id, l.position, ?, ?, {now} FROM indexes AS i, last_position AS l",
+    now=NOW_US,
+)
 _SAME_ID = "SELECT 1 FROM memories WHERE memory_id = ?"
 _SAME_STATEMENT = """
 SELECT memory_id FROM memories
@@ -222,11 +228,12 @@ def _log(connection: sqlite3.Connection, commit: Commit) -> None:
 
 
 def add_to_outbox(connection: sqlite3.Connection, memory_id: str, namespace: str) -> None:
-    """Has the indexes follow a memory."""
-    connection.execute("INSERT INTO outbox (memory_id, namespace) VALUES (?, ?)", (memory_id, namespace))
+    """Has every registered index follow a memory, at the next position."""
+    connection.execute(_NEXT_POSITION)
+    connection.execute(_ADD_TO_OUTBOX, (memory_id, namespace))
 
 
 def last_position(connection: sqlite3.Connection) -> int:
     """The newest outbox position ever given; 0 when there is none."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").fetchone()
-    return int(row[0]) if row else 0
+    (position,) = connection.execute("SELECT position FROM last_position").fetchone()
+    return int(position)

@@ -2,19 +2,19 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dataplane.adapters.sqlite.clauses import Parameters, fill, in_namespaces, in_scope, passes
+from dataplane.adapters.sqlite.clauses import Parameters, fill, in_scope, passes
+from dataplane.adapters.sqlite.outbox import EMBEDDED
 from dataplane.adapters.sqlite.rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
-from dataplane.changes import MemoryVersion, OutboxRow, RequestRecord
+from dataplane.changes import MemoryVersion, RequestRecord
 from dataplane.model import DAY_US, Kind, Memory, Scope, StoredCandidate
 from dataplane.ports import ListQuery, Pending
 
 _WIDTH = len(COLUMNS)
 _HEAD = columns("m")
 _VERSION = f"{columns('v')}, v.record_time_us, v.principal_id, v.change, v.reason"
-_EMBEDDED = "LEFT JOIN embeddings AS e ON e.memory_id = m.memory_id AND e.version = m.version AND e.model = :model"
 _RECENT = (
     "(SELECT coalesce(sum(a.count), 0) FROM access_buckets AS a WHERE a.memory_id = m.memory_id AND a.day >= :day)"
 )
@@ -44,12 +44,26 @@ _FETCH = """
 SELECT {head}, e.vector, {recent}
 FROM json_each(:ids) AS i CROSS JOIN memories AS m ON m.memory_id = i.value {embedded}
 WHERE {scope}"""
+# One index's newest rows above what it has applied, and those that failed before: each memory at its newest one.
+_ABOVE = """
+SELECT o.memory_id, o.position FROM outbox AS o {by} CROSS JOIN memories AS m ON m.memory_id = o.memory_id
+WHERE o.index_id = {index_id} AND {outbox_scope} AND o.position > :applied{number} AND {scope} AND m.state = 1
+    AND NOT EXISTS (SELECT 1 FROM outbox AS n
+        WHERE n.memory_id = o.memory_id AND n.index_id = o.index_id AND n.position > o.position)
+ORDER BY o.position DESC LIMIT :rows"""
+_FAILED = """
+SELECT o.memory_id, o.position FROM {table} AS o {by} CROSS JOIN memories AS m ON m.memory_id = o.memory_id
+WHERE o.index_id = {index_id} AND {outbox_scope} {failed} AND {scope} AND m.state = 1
+ORDER BY o.position DESC LIMIT :rows"""
+_PART = "SELECT * FROM ({part})"  # SQLite takes no ORDER BY within a union otherwise
 _PENDING = """
 SELECT {head}, e.vector, {recent}
-FROM outbox AS o CROSS JOIN memories AS m ON m.memory_id = o.memory_id {embedded}
-WHERE o.position > :position AND {outbox_scope} AND {scope} AND m.state = 1
-    AND NOT EXISTS (SELECT 1 FROM outbox AS n WHERE n.memory_id = o.memory_id AND n.position > o.position)
+FROM (SELECT memory_id, max(position) AS position FROM ({due}) GROUP BY memory_id) AS o
+CROSS JOIN memories AS m ON m.memory_id = o.memory_id {embedded}
 ORDER BY o.position DESC LIMIT :rows"""
+_COUNT_DUE = """
+SELECT count(*) FROM (SELECT 1 FROM json_each(:applied) AS a CROSS JOIN indexes AS i ON i.name = a.key
+    CROSS JOIN outbox AS o ON o.index_id = i.index_id AND o.position > a.value LIMIT :rows)"""
 _HISTORY = """
 SELECT {version}, e.vector
 FROM memory_versions AS v JOIN memories AS m ON m.memory_id = v.memory_id
@@ -61,22 +75,6 @@ ORDER BY v.record_time_us DESC, v.memory_id DESC LIMIT :rows"""
 _FIND_REQUEST = """
 SELECT m.principal_id, m.request_id, m.payload_hash, m.response, m.expire_time_us FROM requests AS m
 WHERE m.principal_id = :principal_id AND m.request_id = :request_id AND m.expire_time_us > :now_us AND {scope}"""
-_READ_OUTBOX = fill(
-    """
-SELECT {head}, e.vector, o.position, o.memory_id, o.namespace
-FROM (SELECT * FROM outbox WHERE position > :position ORDER BY position LIMIT :page_size) AS o
-LEFT JOIN memories AS m ON m.memory_id = o.memory_id AND m.state = 1 {embedded}
-ORDER BY o.position""",
-    head=_HEAD,
-    embedded=_EMBEDDED,
-)
-_SCAN = fill(
-    """
-SELECT {head}, e.vector, 0, m.memory_id, m.namespace FROM memories AS m {embedded}
-WHERE m.memory_id > :after_id AND m.state = 1 ORDER BY m.memory_id LIMIT :page_size""",
-    head=_HEAD,
-    embedded=_EMBEDDED,
-)
 _TOMBSTONES = "SELECT memory_id FROM tombstones WHERE memory_id IN (SELECT value FROM json_each(?))"
 
 
@@ -139,36 +137,59 @@ def fetch(
     """See RecordStore.fetch."""
     condition, parameters = in_scope(scope, "m")
     parameters.update(ids=json.dumps(list(dict.fromkeys(memory_ids))), model=model, day=access_since_us // DAY_US)
-    statement = fill(_FETCH, head=_HEAD, recent=_RECENT, embedded=_EMBEDDED, scope=condition)
+    statement = fill(_FETCH, head=_HEAD, recent=_RECENT, embedded=EMBEDDED, scope=condition)
     return [_candidate_from(row) for row in connection.execute(statement, parameters)]
 
 
+def count_due(connection: sqlite3.Connection, applied: Mapping[str, int], most: int) -> int:
+    """How many outbox rows `pending` has to look at, counted up to a bound."""
+    parameters: Parameters = {"applied": json.dumps(dict(applied)), "rows": most}
+    (found,) = connection.execute(_COUNT_DUE, parameters).fetchone()
+    return int(found)
+
+
 def pending(
-    connection: sqlite3.Connection, scope: Scope, after_position: int, model: str, access_since_us: int, page_size: int
+    connection: sqlite3.Connection,
+    scope: Scope,
+    applied: Mapping[str, int],
+    model: str,
+    access_since_us: int,
+    page_size: int,
 ) -> Pending:
-    """See RecordStore.pending."""
+    """See RecordReads.pending."""
+    if not applied:
+        return Pending()
     condition, parameters = in_scope(scope, "m")
-    parameters.update(position=after_position, model=model, day=access_since_us // DAY_US, rows=page_size + 1)
-    statement = fill(
-        _PENDING,
-        head=_HEAD,
-        recent=_RECENT,
-        embedded=_EMBEDDED,
-        scope=condition,
-        outbox_scope=_outbox_scope(scope),
-    )
+    parameters.update(model=model, day=access_since_us // DAY_US, rows=page_size + 1)
+    if not scope.system:
+        parameters["touched"] = json.dumps((*scope.namespaces, *scope.shared))
+    due = []
+    for number, (index, position) in enumerate(applied.items()):
+        parameters.update({f"index{number}": index, f"applied{number}": position})
+        due += [fill(_PART, part=part) for part in _due(scope, condition, number)]
+    statement = fill(_PENDING, head=_HEAD, recent=_RECENT, embedded=EMBEDDED, due=" UNION ALL ".join(due))
     rows = connection.execute(statement, parameters).fetchall()
     return Pending(tuple(_candidate_from(row) for row in rows[:page_size]), len(rows) > page_size)
 
 
-def _outbox_scope(scope: Scope) -> str:
-    """The outbox knows namespaces only; the pool is the memory's to say."""
-    if scope.system:
-        return "1"
-    condition, _ = in_namespaces(scope.namespaces, "namespaces", "o")
-    if scope.shared:
-        condition = f"({condition} OR {in_namespaces(scope.shared, 'shared', 'o')[0]})"
-    return condition
+def _due(scope: Scope, condition: str, number: int) -> tuple[str, str, str]:
+    """What awaits one index. The outbox knows namespaces only; the pool is the memory's to say.
+
+    The index is named, for the planner would rather go by position through every namespace.
+    """
+    parts = {
+        "index_id": fill("(SELECT i.index_id FROM indexes AS i WHERE i.name = :index{number})", number=str(number)),
+        "outbox_scope": "1" if scope.system else "o.namespace IN (SELECT value FROM json_each(:touched))",
+        "scope": condition,
+        "number": str(number),
+    }
+    by = {name: "" if scope.system else f"INDEXED BY {name}" for name in ("outbox_namespace", "dead_letters_namespace")}
+    failed = "" if scope.system else "INDEXED BY outbox_failed"
+    return (
+        fill(_ABOVE, by=by["outbox_namespace"], **parts),
+        fill(_FAILED, table="outbox", by=failed, failed="AND o.attempts > 0", **parts),
+        fill(_FAILED, table="dead_letters", by=by["dead_letters_namespace"], failed="", **parts),
+    )
 
 
 def history(connection: sqlite3.Connection, scope: Scope, as_of_us: int, model: str, page_size: int) -> Pending:
@@ -191,24 +212,6 @@ def find_request(
     return RequestRecord(*row) if row else None
 
 
-def read_outbox(connection: sqlite3.Connection, after_position: int, page_size: int, model: str) -> list[OutboxRow]:
-    """See RecordStore.read_outbox."""
-    parameters: Parameters = {"position": after_position, "page_size": page_size, "model": model}
-    return [_outbox_row_from(row) for row in connection.execute(_READ_OUTBOX, parameters)]
-
-
-def scan(connection: sqlite3.Connection, after_id: str, page_size: int, model: str) -> list[OutboxRow]:
-    """See RecordStore.scan."""
-    parameters: Parameters = {"after_id": after_id, "page_size": page_size, "model": model}
-    return [_outbox_row_from(row) for row in connection.execute(_SCAN, parameters)]
-
-
-def watermark(connection: sqlite3.Connection, name: str) -> int:
-    """See RecordStore.watermark."""
-    row = connection.execute("SELECT position FROM watermarks WHERE name = ?", (name,)).fetchone()
-    return int(row[0]) if row else 0
-
-
 def tombstones(connection: sqlite3.Connection, memory_ids: Sequence[str]) -> set[str]:
     """See RecordStore.tombstones."""
     return {row[0] for row in connection.execute(_TOMBSTONES, (json.dumps(list(memory_ids)),))}
@@ -222,10 +225,3 @@ def count_active(connection: sqlite3.Connection) -> int:
 
 def _candidate_from(row: Sequence[Any]) -> StoredCandidate:
     return StoredCandidate(memory_from(row), vector_from_blob(row[_WIDTH]), row[_WIDTH + 1])
-
-
-def _outbox_row_from(row: Sequence[Any]) -> OutboxRow:
-    memory = None if row[0] is None else memory_from(row)
-    embedding = vector_from_blob(row[_WIDTH])
-    position, memory_id, namespace = row[_WIDTH + 1 :]
-    return OutboxRow(position, memory_id, namespace, memory, embedding)

@@ -8,7 +8,7 @@ dimensions, 2026-11).
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,14 +16,28 @@ from typing import TypeVar
 from dataplane.adapters import record_rules
 from dataplane.adapters.record_rules import FieldsOf
 from dataplane.adapters.sqlite import commits as commit_statements
-from dataplane.adapters.sqlite import reads, upkeep
+from dataplane.adapters.sqlite import operations as operation_statements
+from dataplane.adapters.sqlite import outbox, reads, upkeep
 from dataplane.adapters.sqlite.connection import SqliteOptions, lock, open_writer, translated
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.adapters.sqlite.readers import Readers
 from dataplane.adapters.sqlite.writer import Writer
-from dataplane.changes import AccessRecord, Commit, Erasure, MemoryVersion, OutboxRow, RequestRecord, RetrievalRecord
+from dataplane.changes import (
+    AccessRecord,
+    Commit,
+    DeadLetter,
+    Erasure,
+    Failure,
+    IndexProgress,
+    Lease,
+    MemoryVersion,
+    OperationRecord,
+    OutboxRow,
+    RequestRecord,
+    RetrievalRecord,
+)
 from dataplane.model import Kind, Memory, Scope, StoredCandidate, Vector
-from dataplane.ports import CommitResult, ListQuery, Pending
+from dataplane.ports import CommitResult, Examination, ListQuery, Pending, RecordReads
 
 T = TypeVar("T")
 # About 2 ms on the event loop.
@@ -81,13 +95,26 @@ class SqliteRecordStore:
         work = partial(upkeep.save_embedding, key=(memory_id, version, model), embedding=embedding)
         await self._writer.run(work, deadline_s)
 
-    async def trim_outbox(self, up_to_position: int, deadline_s: float) -> None:
+    async def marker(self, name: str, deadline_s: float) -> int:
         """See the port."""
-        await self._writer.run(partial(upkeep.trim_outbox, up_to_position=up_to_position), deadline_s)
+        return self._readers.now(partial(operation_statements.marker, name=name), deadline_s)
 
-    async def save_watermark(self, index: str, position: int, deadline_s: float) -> None:
+    async def save_marker(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
-        await self._writer.run(partial(upkeep.save_watermark, name=index, position=position), deadline_s)
+        await self._writer.run(partial(operation_statements.save_marker, name=name, value=value), deadline_s)
+
+    async def save_operations(self, operations: Sequence[OperationRecord], deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(operation_statements.save, operations=list(operations)), deadline_s)
+
+    async def find_operation(self, name: str, deadline_s: float) -> OperationRecord | None:
+        """See the port."""
+        return self._readers.now(partial(operation_statements.find, name=name), deadline_s)
+
+    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
+        """See the port."""
+        read = partial(operation_statements.page, after_name=after_name, page_size=page_size)
+        return await self._readers.later(read, deadline_s)
 
     async def record_accesses(self, accesses: Sequence[AccessRecord], deadline_s: float) -> None:
         """See the port."""
@@ -146,19 +173,25 @@ class SqliteRecordStore:
         return await self._read(read, len(memory_ids), deadline_s)
 
     async def pending(
-        self, scope: Scope, after_position: int, model: str, access_since_us: int, page_size: int, deadline_s: float
+        self,
+        scope: Scope,
+        applied: Mapping[str, int],
+        model: str,
+        access_since_us: int,
+        page_size: int,
+        deadline_s: float,
     ) -> Pending:
         """See the port."""
         read = partial(
             reads.pending,
             scope=scope,
-            after_position=after_position,
+            applied=applied,
             model=model,
             access_since_us=access_since_us,
             page_size=page_size,
         )
-        due = await self.last_position(deadline_s) - after_position
-        return await self._read(read, min(due, page_size), deadline_s) if due > 0 else Pending()
+        due = self._readers.now(partial(reads.count_due, applied=applied, most=_FEW_ROWS + 1), deadline_s)
+        return await self._read(read, due, deadline_s)
 
     async def _read(self, read: Callable[[sqlite3.Connection], T], rows: int, deadline_s: float) -> T:
         """Reads at most so many rows, on the event loop when they are few."""
@@ -178,22 +211,79 @@ class SqliteRecordStore:
         read = partial(reads.find_request, scope=scope, principal_id=principal_id, request_id=request_id, now_us=now_us)
         return self._readers.now(read, deadline_s)
 
-    async def read_outbox(self, after_position: int, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
+    async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
+        """See the port; the one file has everything."""
+        return self
+
+    async def register_index(self, index: str, deadline_s: float) -> bool:
         """See the port."""
-        read = partial(reads.read_outbox, after_position=after_position, page_size=page_size, model=model)
+        return await self._writer.run(partial(outbox.register, index=index), deadline_s)
+
+    async def retire_index(self, index: str, deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(outbox.retire, index=index), deadline_s)
+
+    async def retire_unseen(self, seconds: float, deadline_s: float) -> list[str]:
+        """See the port."""
+        return await self._writer.run(partial(outbox.retire_unseen, seconds=seconds), deadline_s)
+
+    async def enqueue_all(self, index: str, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        work = partial(outbox.enqueue_all, index=index, after_id=after_id, page_size=page_size)
+        return await self._writer.run(work, deadline_s, weight=page_size)
+
+    async def lease_outbox(
+        self, index: str, lease: Lease, page_size: int, model: str, deadline_s: float
+    ) -> list[OutboxRow]:
+        """See the port. Rows that are erased between leasing and reading are missing."""
+        if not self._readers.now(partial(outbox.has_due, index=index), deadline_s):
+            return []
+        work = partial(outbox.lease, index=index, lease=lease, page_size=page_size)
+        positions = await self._writer.run(work, deadline_s)
+        read = partial(outbox.read_rows, index=index, positions=positions, model=model)
+        return await self._read(read, len(positions), deadline_s)
+
+    async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
+        """See the port."""
+        if rows:
+            await self._writer.run(partial(outbox.settle, index=index, owner=owner, rows=list(rows)), deadline_s)
+
+    async def postpone_outbox(self, index: str, owner: str, failures: Sequence[Failure], deadline_s: float) -> None:
+        """See the port."""
+        if failures:
+            work = partial(outbox.postpone, index=index, owner=owner, failures=list(failures))
+            await self._writer.run(work, deadline_s)
+
+    async def release_outbox(self, owner: str, deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(outbox.release, owner=owner), deadline_s)
+
+    async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
+        """See the port."""
+        return self._readers.now(partial(outbox.undelivered, memory_id=memory_id), deadline_s)
+
+    async def progress(self, deadline_s: float) -> list[IndexProgress]:
+        """See the port."""
+        return await self._readers.later(outbox.progress, deadline_s)
+
+    async def dead_letters(
+        self, index: str, after_position: int, page_size: int, deadline_s: float
+    ) -> list[DeadLetter]:
+        """See the port."""
+        read = partial(outbox.dead_letters, index=index, after_position=after_position, page_size=page_size)
         return await self._readers.later(read, deadline_s)
 
-    async def last_position(self, deadline_s: float) -> int:
-        """See the port. Trimming does not lower it."""
-        return self._readers.now(commit_statements.last_position, deadline_s)
-
-    async def watermark(self, index: str, deadline_s: float) -> int:
+    async def replay_dead_letters(self, index: str, positions: Sequence[int], deadline_s: float) -> int:
         """See the port."""
-        return self._readers.now(partial(reads.watermark, name=index), deadline_s)
+        return await self._writer.run(partial(outbox.replay, index=index, positions=list(positions)), deadline_s)
+
+    async def last_position(self, deadline_s: float) -> int:
+        """See the port."""
+        return self._readers.now(commit_statements.last_position, deadline_s)
 
     async def scan(self, after_id: str, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
         """See the port."""
-        read = partial(reads.scan, after_id=after_id, page_size=page_size, model=model)
+        read = partial(outbox.scan, after_id=after_id, page_size=page_size, model=model)
         return await self._readers.later(read, deadline_s)
 
     async def tombstones(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
@@ -204,6 +294,11 @@ class SqliteRecordStore:
         """See the port."""
         return await self._readers.later(reads.count_active, deadline_s)
 
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        self._readers.now(commit_statements.last_position, deadline_s)
+        return Examination(f"SQLite {sqlite3.sqlite_version}")
+
 
 def _open(path: Path, options: SqliteOptions, loop: asyncio.AbstractEventLoop) -> tuple[int, Writer, Readers]:
     with translated():
@@ -213,6 +308,7 @@ def _open(path: Path, options: SqliteOptions, loop: asyncio.AbstractEventLoop) -
             connection = open_writer(path, options)
             try:
                 migrate(connection, read_migrations())
+                outbox.release_all(connection)
                 readers = Readers(path, options)
             except BaseException:
                 connection.close()

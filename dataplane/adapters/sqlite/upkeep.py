@@ -1,4 +1,4 @@
-"""The other writes: erasing, counting accesses, logging searches, moving watermarks."""
+"""The other writes: erasing, counting accesses, logging searches."""
 
 import sqlite3
 
@@ -22,26 +22,25 @@ _ERASE = (
     "DELETE FROM access_buckets WHERE memory_id = ?",
     "DELETE FROM retrieval_hits WHERE memory_id = ?",
     "DELETE FROM outbox WHERE memory_id = ?",
+    "DELETE FROM dead_letters WHERE memory_id = ?",
 )
-# strength now = max(0, s − monthly_decay × Δt / 30 d) + hit_increment, at most max_strength; DESIGN §9: a month is 30
-# days, decay is continuous from the last anchor. An access older than the anchor does not move it back.
+# strength now = max(0, s − monthly_decay × Δt / 30 d) + n × hit_increment, at most max_strength, for n accesses;
+# DESIGN §9: a month is 30 days, decay is continuous from the last anchor. An access older than the anchor does not move
+# it back.
 _ACCESS = """
 UPDATE memories SET
-    strength = min(:max_strength, :hit_increment
+    strength = min(:max_strength, :count * :hit_increment
         + max(0, strength - :monthly_decay * max(0, :time_us - strength_time_us) / 2592000000000.0)),
     strength_time_us = max(strength_time_us, :time_us),
-    access_count = access_count + 1,
+    access_count = access_count + :count,
     last_access_time_us = max(coalesce(last_access_time_us, :time_us), :time_us)
 WHERE memory_id = :memory_id AND namespace = :namespace"""
 _COUNT_ACCESS = """
-INSERT INTO access_buckets (memory_id, day, count) VALUES (?, ?, 1)
-ON CONFLICT (memory_id, day) DO UPDATE SET count = count + 1"""
+INSERT INTO access_buckets (memory_id, day, count) VALUES (?, ?, ?)
+ON CONFLICT (memory_id, day) DO UPDATE SET count = count + excluded.count"""
 _SAVE_EMBEDDING = """
 INSERT OR REPLACE INTO embeddings (memory_id, version, model, vector)
 SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM memory_versions WHERE memory_id = ? AND version = ?)"""
-_SAVE_WATERMARK = """
-INSERT INTO watermarks (name, position) VALUES (?, ?)
-ON CONFLICT (name) DO UPDATE SET position = excluded.position"""
 
 
 def erase(connection: sqlite3.Connection, erasure: Erasure) -> int:
@@ -82,11 +81,12 @@ def record_accesses(connection: sqlite3.Connection, accesses: list[AccessRecord]
             "hit_increment": access.hit_increment,
             "monthly_decay": access.monthly_decay,
             "time_us": access.time_us,
+            "count": access.count,
             "memory_id": access.memory_id,
             "namespace": access.namespace,
         }
         if connection.execute(_ACCESS, parameters).rowcount:
-            connection.execute(_COUNT_ACCESS, (access.memory_id, access.time_us // DAY_US))
+            connection.execute(_COUNT_ACCESS, (access.memory_id, access.time_us // DAY_US, access.count))
 
 
 def record_retrievals(connection: sqlite3.Connection, retrievals: list[RetrievalRecord]) -> None:
@@ -107,13 +107,3 @@ def record_retrievals(connection: sqlite3.Connection, retrievals: list[Retrieval
             for rank, (memory_id, score) in enumerate(item.hits, start=1)
         ],
     )
-
-
-def save_watermark(connection: sqlite3.Connection, name: str, position: int) -> None:
-    """Moves an index's watermark."""
-    connection.execute(_SAVE_WATERMARK, (name, position))
-
-
-def trim_outbox(connection: sqlite3.Connection, up_to_position: int) -> None:
-    """Drops outbox rows at or below a position."""
-    connection.execute("DELETE FROM outbox WHERE position <= ?", (up_to_position,))

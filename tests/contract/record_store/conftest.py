@@ -10,7 +10,7 @@ from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.ports import RecordStore
-from tests.contract.builders import fields_of
+from tests.contract.builders import INDEX, fields_of
 
 
 @pytest.fixture(params=["sqlite", "inmemory"])
@@ -20,6 +20,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         opened = await SqliteRecordStore.open(tmp_path / "records.db", options=SqliteOptions(), fields_of=fields_of)
     else:
         opened = InMemoryRecordStore(fields_of)
+    await opened.register_index(INDEX, asyncio.get_running_loop().time() + 30)
     yield opened
     await opened.close()
 

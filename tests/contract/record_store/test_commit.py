@@ -14,7 +14,15 @@ from dataplane.errors import (
 )
 from dataplane.model import SYSTEM_SCOPE, Action, Kind, Pool, Scope, State
 from dataplane.ports import RecordStore
-from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
+from tests.contract.builders import (
+    MODEL,
+    NOW_US,
+    commit_of,
+    memory_of,
+    outbox_of,
+    scope_of,
+    vector_of,
+)
 
 DECISION = DecisionRecord(Action.CREATED, 0.9, "v1", b"decision")
 
@@ -93,7 +101,7 @@ async def test_a_refused_commit_leaves_no_trace_and_does_not_touch_the_others(
     assert await store.get_version(scope_of(), "mem_2", 1, deadline_s) is None
     assert await store.get(scope_of(), "mem_0", deadline_s) == loser
     assert await store.find_request(scope_of(), "alice", "req_1", NOW_US, deadline_s) is None
-    assert [row.memory_id for row in await store.read_outbox(0, 10, deadline_s, MODEL)] == ["mem_0", "mem_1", "mem_3"]
+    assert [row.memory_id for row in await outbox_of(store, deadline_s)] == ["mem_0", "mem_1", "mem_3"]
 
 
 async def test_the_same_content_of_one_subject_and_kind_is_kept_once(store: RecordStore, deadline_s: float) -> None:
@@ -209,15 +217,16 @@ async def test_reinforcement_replaces_the_changing_fields_alone(store: RecordSto
         strength=1.5, strength_time_us=NOW_US + 5, access_count=3, last_access_time_us=NOW_US + 5
     )
     assert len(await store.list_versions(scope_of(), "mem_1", 0, 10, deadline_s)) == 1
-    assert len(await store.read_outbox(0, 10, deadline_s, MODEL)) == 1
+    [row] = await outbox_of(store, deadline_s)
+    assert row.covers == 1
 
 
 async def test_a_change_of_state_alone_reaches_the_outbox(store: RecordStore, deadline_s: float) -> None:
     await put(store, commit_of(memory_of()), deadline_s)
     hidden = memory_of(state=State.SOFT_DELETED)
     assert await put(store, commit_of(hidden, expected_version=1), deadline_s) == 2
-    [_, row] = await store.read_outbox(0, 10, deadline_s, MODEL)
-    assert (row.memory_id, row.memory) == ("mem_1", None)
+    [row] = await outbox_of(store, deadline_s)
+    assert (row.memory_id, row.memory, row.covers) == ("mem_1", None, 2)
 
 
 async def test_a_late_embedding_reaches_the_outbox_once(store: RecordStore, deadline_s: float) -> None:
@@ -225,7 +234,8 @@ async def test_a_late_embedding_reaches_the_outbox_once(store: RecordStore, dead
     late = commit_of(memory_of(), expected_version=1, embedding=vector_of(1))
     assert await put(store, late, deadline_s) == 2
     assert await put(store, late, deadline_s) == 2
-    row = (await store.read_outbox(0, 10, deadline_s, MODEL))[-1]
+    [row] = await outbox_of(store, deadline_s)
+    assert row.covers == 2
     np.testing.assert_array_equal(row.embedding, vector_of(1))
 
 
@@ -254,8 +264,11 @@ async def test_superseding_frees_the_fact_key_and_keeps_both_in_history(store: R
     new, old = await store.list_versions(scope_of(), "mem_1", 0, 10, deadline_s)
     assert (new.memory, new.change) == (loser, Change.SUPERSEDED)
     assert old.memory.state is State.ACTIVE
-    rows = await store.read_outbox(1, 10, deadline_s, MODEL)
-    assert [(row.memory_id, row.memory is None) for row in rows] == [("mem_1", True), ("mem_2", False)]
+    rows = await outbox_of(store, deadline_s)
+    assert [(row.memory_id, row.memory is None, row.covers) for row in rows] == [
+        ("mem_1", True, 2),
+        ("mem_2", False, 3),
+    ]
 
 
 @pytest.mark.parametrize(("version", "state", "current"), [(2, State.ACTIVE, 1), (1, State.QUARANTINED, 1)])
@@ -364,4 +377,4 @@ async def test_a_closed_store_is_unavailable(store: RecordStore, deadline_s: flo
     with pytest.raises(BackendUnavailable):
         await store.get(scope_of(), "mem_1", deadline_s)
     with pytest.raises(BackendUnavailable):
-        await store.pending(scope_of(), 0, MODEL, 0, 10, deadline_s)
+        await store.pending(scope_of(), {}, MODEL, 0, 10, deadline_s)

@@ -3,7 +3,16 @@ import pytest
 from dataplane.changes import AccessRecord, Change, Supersession
 from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Memory, Pool, Scope, State
 from dataplane.ports import ListQuery, RecordStore
-from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
+from tests.contract.builders import (
+    INDEX,
+    MODEL,
+    NOW_US,
+    commit_of,
+    memory_of,
+    outbox_of,
+    scope_of,
+    vector_of,
+)
 
 ACTIVE = (State.ACTIVE,)
 
@@ -41,9 +50,9 @@ SCOPES = [
 async def test_every_read_stays_within_its_scope(
     store: RecordStore, deadline_s: float, scope: Scope, visible: set[str]
 ) -> None:
-    everything = [row.memory_id for row in await store.read_outbox(0, 100, deadline_s, MODEL)]
+    everything = [row.memory_id for row in await outbox_of(store, deadline_s)]
     fetched = await store.fetch(scope, everything, MODEL, 0, deadline_s)
-    pending = await store.pending(scope, 0, MODEL, 0, 100, deadline_s)
+    pending = await store.pending(scope, {INDEX: 0}, MODEL, 0, 100, deadline_s)
     past = await store.history(scope, NOW_US, MODEL, 100, deadline_s)
     listed = await store.list_memories(scope, ListQuery(ACTIVE, EVERYTHING, 100), deadline_s)
     got = [await store.get(scope, memory_id, deadline_s) for memory_id in everything]
@@ -158,7 +167,7 @@ async def test_recent_accesses_are_summed_from_a_day_on(store: RecordStore, dead
     for since_us, count in ((0, 4), (NOW_US - 30 * DAY_US, 3), (NOW_US, 2), (NOW_US + DAY_US, 0)):
         [candidate] = await store.fetch(scope_of(), ["mem_1"], MODEL, since_us, deadline_s)
         assert candidate.recent_access_count == count
-        [candidate] = (await store.pending(scope_of(), 0, MODEL, since_us, 10, deadline_s)).candidates
+        [candidate] = (await store.pending(scope_of(), {INDEX: 0}, MODEL, since_us, 10, deadline_s)).candidates
         assert candidate.recent_access_count == count
 
 
@@ -166,19 +175,19 @@ async def test_pending_is_newest_first_each_once_and_says_when_cut(store: Record
     await put_all(store, deadline_s, *(memory_of(f"mem_{n}") for n in range(4)))
     again = memory_of("mem_1", content="new", version=2)
     await store.commit([commit_of(again, expected_version=1)], deadline_s)
-    whole = await store.pending(scope_of(), 0, MODEL, 0, 4, deadline_s)
+    whole = await store.pending(scope_of(), {INDEX: 0}, MODEL, 0, 4, deadline_s)
     assert [c.memory.memory_id for c in whole.candidates] == ["mem_1", "mem_3", "mem_2", "mem_0"]
     assert not whole.truncated
-    cut = await store.pending(scope_of(), 0, MODEL, 0, 2, deadline_s)
+    cut = await store.pending(scope_of(), {INDEX: 0}, MODEL, 0, 2, deadline_s)
     assert ([c.memory.memory_id for c in cut.candidates], cut.truncated) == (["mem_1", "mem_3"], True)
-    rest = await store.pending(scope_of(), 4, MODEL, 0, 10, deadline_s)
+    rest = await store.pending(scope_of(), {INDEX: 4}, MODEL, 0, 10, deadline_s)
     assert [c.memory.memory_id for c in rest.candidates] == ["mem_1"]
-    assert (await store.pending(scope_of(), 5, MODEL, 0, 10, deadline_s)).candidates == ()
+    assert (await store.pending(scope_of(), {INDEX: 5}, MODEL, 0, 10, deadline_s)).candidates == ()
 
 
 async def test_pending_leaves_out_what_is_not_active(store: RecordStore, deadline_s: float) -> None:
     await put_all(store, deadline_s, *(memory_of(f"mem_{state}", state=state) for state in State))
-    pending = await store.pending(scope_of(), 0, MODEL, 0, 10, deadline_s)
+    pending = await store.pending(scope_of(), {INDEX: 0}, MODEL, 0, 10, deadline_s)
     assert [c.memory.state for c in pending.candidates] == [State.ACTIVE]
     assert pending.candidates[0].embedding is not None
 

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
-from dataplane.changes import AccessRecord, Commit, ConflictRecord, Erasure, RequestRecord, Supersession
+from dataplane.changes import (
+    AccessRecord,
+    Commit,
+    ConflictRecord,
+    Erasure,
+    Failure,
+    Lease,
+    OutboxRow,
+    RequestRecord,
+    Supersession,
+)
 from dataplane.errors import DuplicateRequest, StaleVersion
 from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Pool, Scope, State, StoredCandidate
 from dataplane.ports import ListQuery, Pending, RecordStore
@@ -53,6 +63,8 @@ memories = st.builds(
 
 
 AS_DRAWN = "as drawn"
+WAITS = {"again": 0.0, "later": 1_000.0, "dead": None}
+ENDS = ("settle", "settle", "release", "keep", *WAITS)
 
 
 @st.composite
@@ -114,8 +126,40 @@ def accessing(accesses: list[AccessRecord]) -> Step:
     return lambda store, deadline_s: store.record_accesses(accesses, deadline_s)
 
 
-def trimming(position: int) -> Step:
-    return lambda store, deadline_s: store.trim_outbox(position, deadline_s)
+def following(index: str, owner: str, page_size: int, end: str) -> Step:
+    """Leases rows of an index and ends that in one of several ways; what was leased is part of the answer."""
+
+    async def step(store: RecordStore, deadline_s: float) -> object:
+        rows = await store.lease_outbox(index, Lease(owner, 1_000.0), page_size, MODEL, deadline_s)
+        if end == "settle":
+            await store.settle_outbox(index, owner, rows, deadline_s)
+        elif end == "release":
+            await store.release_outbox(owner, deadline_s)
+        elif end in WAITS:
+            failures = [Failure(row, end, WAITS[end]) for row in rows]
+            await store.postpone_outbox(index, owner, failures, deadline_s)
+        return [waiting(row) for row in rows]
+
+    return step
+
+
+def waiting(row: OutboxRow) -> object:
+    """A row without its embedding, which does not compare."""
+    return replace(row, embedding=None), row.embedding is None
+
+
+def registering(index: str, *, retired: bool) -> Step:
+    if retired:
+        return lambda store, deadline_s: store.retire_index(index, deadline_s)
+    return lambda store, deadline_s: store.register_index(index, deadline_s)
+
+
+def enqueueing(index: str, after_id: str) -> Step:
+    return lambda store, deadline_s: store.enqueue_all(index, after_id, 2, deadline_s)
+
+
+def replaying(index: str, positions: list[int]) -> Step:
+    return lambda store, deadline_s: store.replay_dead_letters(index, positions, deadline_s)
 
 
 def embedding(memory_id: str, version: int) -> Step:
@@ -132,15 +176,26 @@ erasures = st.builds(
     request=requests,
 )
 accesses = st.builds(
-    AccessRecord, ids, st.sampled_from("ab"), times, st.just(0.1), st.sampled_from((1.0, 2.0)), st.just(0.3)
+    AccessRecord,
+    ids,
+    st.sampled_from("ab"),
+    times,
+    st.just(0.1),
+    st.sampled_from((1.0, 2.0)),
+    st.just(0.3),
+    st.integers(1, 3),
 )
+indexes = st.sampled_from(("vector", "text"))
 commit_steps = [st.lists(commits(), min_size=1, max_size=most) for most in (1, 2, 3, 4)]
 steps = st.lists(
     st.one_of(
         *commit_steps,
         st.builds(erasing, erasures),
         st.builds(accessing, st.lists(accesses, max_size=3)),
-        st.builds(trimming, st.integers(0, 8)),
+        *[st.builds(following, indexes, st.sampled_from("xy"), st.integers(1, 4), st.sampled_from(ENDS))] * 3,
+        st.builds(registering, indexes, retired=st.sampled_from((False, False, True))),
+        st.builds(enqueueing, indexes, st.sampled_from(("", "mem_2"))),
+        st.builds(replaying, indexes, st.lists(st.integers(1, 6), max_size=2)),
         st.builds(embedding, ids, st.integers(1, 3)),
     ),
     min_size=4,
@@ -162,8 +217,10 @@ async def everything(store: RecordStore, deadline_s: float) -> list[object]:
     """What every read says."""
     answers: list[object] = [await store.last_position(deadline_s), await store.count(deadline_s)]
     answers.append(await store.tombstones(IDS, deadline_s))
-    for rows in (await store.read_outbox(2, 9, deadline_s, MODEL), await store.scan("", 9, deadline_s, MODEL)):
-        answers += [(row.position, row.memory_id, row.namespace, row.memory is None) for row in rows]
+    answers += [waiting(row) for row in await store.scan("", 9, deadline_s, MODEL)]
+    answers += [replace(item, oldest_due_us=None) for item in await store.progress(deadline_s)]
+    answers += [replace(letter, time_us=0) for letter in await store.dead_letters("", 0, 9, deadline_s)]
+    answers += [await store.undelivered(memory_id, deadline_s) for memory_id in IDS]
     for scope in SCOPES:
         answers += [plain(answer) for answer in await scoped(store, scope, deadline_s)]
     return answers
@@ -174,7 +231,10 @@ async def scoped(store: RecordStore, scope: Scope, deadline_s: float) -> list[An
     fetched = await store.fetch(scope, IDS, MODEL, NOW_US - DAY_US, deadline_s)
     answers: list[Any] = sorted(fetched, key=lambda candidate: candidate.memory.memory_id)
     for page_size in (1, 9):
-        answers.append(await store.pending(scope, 1, MODEL, NOW_US, page_size, deadline_s))
+        answers += [
+            await store.pending(scope, applied, MODEL, NOW_US, page_size, deadline_s)
+            for applied in ({"vector": 2, "text": 0}, {"text": 3}, {})
+        ]
         answers.append(await store.history(scope, NOW_US, MODEL, page_size, deadline_s))
     answers += [memory.memory_id for memory in await store.list_memories(scope, listing, deadline_s)]
     for memory_id in IDS:
@@ -198,6 +258,8 @@ async def check(history: list[list[Commit] | Step]) -> None:
         path = Path(folder) / "records.db"
         sqlite = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
         inmemory = InMemoryRecordStore(fields_of)
+        for store in (sqlite, inmemory):
+            await store.register_index("vector", deadline_s)
         for planned in history:
             step = planned
             if isinstance(step, list):

@@ -15,7 +15,16 @@ from dataplane.changes import (
 from dataplane.errors import DuplicateRequest, StaleVersion
 from dataplane.model import DAY_US, SYSTEM_SCOPE, Action, Pool, Scope, State
 from dataplane.ports import RecordStore
-from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_of, vector_of
+from tests.contract.builders import (
+    INDEX,
+    MODEL,
+    NOW_US,
+    commit_of,
+    memory_of,
+    outbox_of,
+    scope_of,
+    vector_of,
+)
 
 
 def erasure_of(memory_id: str = "mem_1", expected_version: int = 0, request: RequestRecord | None = None) -> Erasure:
@@ -46,7 +55,7 @@ async def test_an_erased_memory_is_gone_everywhere(store: RecordStore, deadline_
     assert await store.get(SYSTEM_SCOPE, "mem_1", deadline_s) is None
     assert await store.list_versions(SYSTEM_SCOPE, "mem_1", 0, 10, deadline_s) == []
     assert await store.fetch(SYSTEM_SCOPE, ["mem_1"], MODEL, 0, deadline_s) == []
-    assert (await store.pending(SYSTEM_SCOPE, 0, MODEL, 0, 10, deadline_s)).candidates == ()
+    assert (await store.pending(SYSTEM_SCOPE, {INDEX: 0}, MODEL, 0, 10, deadline_s)).candidates == ()
     assert (await store.history(SYSTEM_SCOPE, NOW_US, MODEL, 10, deadline_s)).candidates == ()
     assert await store.scan("", 10, deadline_s, MODEL) == []
     assert await store.count(deadline_s) == 0
@@ -57,7 +66,7 @@ async def test_erasing_leaves_a_tombstone_and_an_outbox_row(store: RecordStore, 
     position = await store.erase(erasure_of(), deadline_s)
     assert await store.last_position(deadline_s) == position
     assert await store.tombstones(["mem_1", "mem_2", "mem_3"], deadline_s) == {"mem_1"}
-    row = (await store.read_outbox(0, 10, deadline_s, MODEL))[-1]
+    row = (await outbox_of(store, deadline_s))[-1]
     assert (row.position, row.memory_id, row.namespace, row.memory) == (position, "mem_1", "acme.sales", None)
 
 
@@ -124,43 +133,13 @@ async def test_an_embedding_made_later_is_kept_if_its_version_is_there(store: Re
     assert candidate.embedding is None
 
 
-async def test_the_outbox_is_read_in_order_with_what_the_store_says_now(store: RecordStore, deadline_s: float) -> None:
-    active = memory_of("mem_1")
-    hidden = memory_of("mem_2", state=State.PENDING_REVIEW, namespace="acme.hr")
-    await store.commit([commit_of(active, embedding=vector_of(1)), commit_of(hidden), commit_of(active)], deadline_s)
-    newer = memory_of("mem_1", content="new", version=2)
-    await store.commit([commit_of(newer, expected_version=1, embedding=vector_of(2))], deadline_s)
-    rows = await store.read_outbox(0, 10, deadline_s, MODEL)
-    assert [(row.position, row.memory_id, row.namespace, row.memory) for row in rows] == [
-        (1, "mem_1", "acme.sales", newer),
-        (2, "mem_2", "acme.hr", None),
-        (3, "mem_1", "acme.sales", newer),
-    ]
-    assert [row.embedding is not None for row in rows] == [True, False, True]
-    assert [row.position for row in await store.read_outbox(0, 2, deadline_s, MODEL)] == [1, 2]
-    assert [row.position for row in await store.read_outbox(2, 10, deadline_s, MODEL)] == [3]
-    assert await store.read_outbox(3, 10, deadline_s, MODEL) == []
-
-
-async def test_trimming_keeps_the_last_position_and_positions_go_on(store: RecordStore, deadline_s: float) -> None:
-    assert await store.last_position(deadline_s) == 0
-    await store.commit([commit_of(memory_of(f"mem_{n}")) for n in range(3)], deadline_s)
-    await store.trim_outbox(2, deadline_s)
-    await store.trim_outbox(2, deadline_s)
-    assert [row.position for row in await store.read_outbox(0, 10, deadline_s, MODEL)] == [3]
-    await store.trim_outbox(3, deadline_s)
-    assert await store.last_position(deadline_s) == 3
-    [result] = await store.commit([commit_of(memory_of("mem_9"))], deadline_s)
-    assert result.position == 4
-
-
-async def test_watermarks_start_at_0_and_may_go_back(store: RecordStore, deadline_s: float) -> None:
-    assert await store.watermark("vector", deadline_s) == 0
-    await store.save_watermark("vector", 7, deadline_s)
-    await store.save_watermark("text", 2, deadline_s)
-    await store.save_watermark("vector", 3, deadline_s)
-    assert await store.watermark("vector", deadline_s) == 3
-    assert await store.watermark("text", deadline_s) == 2
+async def test_markers_start_at_0_and_may_go_back(store: RecordStore, deadline_s: float) -> None:
+    assert await store.marker("vector.purge", deadline_s) == 0
+    await store.save_marker("vector.purge", 7, deadline_s)
+    await store.save_marker("text.purge", 2, deadline_s)
+    await store.save_marker("vector.purge", 3, deadline_s)
+    assert await store.marker("vector.purge", deadline_s) == 3
+    assert await store.marker("text.purge", deadline_s) == 2
 
 
 async def test_a_scan_pages_through_active_memories_by_id(store: RecordStore, deadline_s: float) -> None:
@@ -211,6 +190,20 @@ async def test_accesses_of_one_batch_add_up(store: RecordStore, deadline_s: floa
     assert memory is not None
     assert (memory.access_count, memory.last_access_time_us) == (3, NOW_US + 1)
     assert memory.strength == pytest.approx(1.3)
+
+
+async def test_several_accesses_in_one_record_count_as_many(store: RecordStore, deadline_s: float) -> None:
+    await store.commit([commit_of(memory_of())], deadline_s)
+    later = NOW_US + 10 * DAY_US
+    await store.record_accesses([replace(access_of(time_us=later), count=3)], deadline_s)
+    [candidate] = await store.fetch(scope_of(), ["mem_1"], MODEL, later, deadline_s)
+    assert candidate.recent_access_count == 3
+    assert (candidate.memory.access_count, candidate.memory.last_access_time_us) == (3, later)
+    assert candidate.memory.strength == pytest.approx(1.0 - 0.3 * 10 / 30 + 3 * 0.1)
+    await store.record_accesses([replace(access_of(time_us=later), count=50)], deadline_s)
+    memory = await store.get(scope_of(), "mem_1", deadline_s)
+    assert memory is not None
+    assert memory.strength == pytest.approx(2.0)
 
 
 async def test_accesses_of_unknown_memories_are_passed_over(store: RecordStore, deadline_s: float) -> None:

@@ -91,20 +91,76 @@ CREATE TABLE embeddings (
     PRIMARY KEY (memory_id, version, model)
 ) STRICT;
 
--- AUTOINCREMENT: a position is never used twice, even after the newest rows were trimmed.
-CREATE TABLE outbox (
-    position  INTEGER PRIMARY KEY AUTOINCREMENT,
-    memory_id TEXT    NOT NULL,
-    namespace TEXT    NOT NULL
-) STRICT;
-
-CREATE INDEX outbox_memory ON outbox (memory_id, position);
-CREATE INDEX outbox_namespace ON outbox (namespace, position);
-
-CREATE TABLE watermarks (
-    name     TEXT    NOT NULL PRIMARY KEY,
+-- One row: the newest position ever given.
+CREATE TABLE last_position (
     position INTEGER NOT NULL
 ) STRICT;
+
+INSERT INTO last_position (position) VALUES (0);
+
+-- The indexes that follow the store. AUTOINCREMENT: rows left by a retired index never become another's.
+CREATE TABLE indexes (
+    index_id     INTEGER PRIMARY KEY AUTOINCREMENT,
+    name         TEXT    NOT NULL UNIQUE,
+    seen_time_us INTEGER NOT NULL
+) STRICT;
+
+-- A row for each change and index until the index has applied it. It is offered from `due_time_us` on; while somebody
+-- (`lease_owner`) holds it, that is when the lease ends. `attempts` counts tries that failed.
+CREATE TABLE outbox (
+    index_id    INTEGER NOT NULL,
+    position    INTEGER NOT NULL,
+    memory_id   TEXT    NOT NULL,
+    namespace   TEXT    NOT NULL,
+    time_us     INTEGER NOT NULL,
+    lease_owner TEXT    NOT NULL DEFAULT '',
+    due_time_us INTEGER NOT NULL DEFAULT 0,
+    attempts    INTEGER NOT NULL DEFAULT 0,
+    reason      TEXT    NOT NULL DEFAULT '',
+    PRIMARY KEY (index_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX outbox_memory ON outbox (memory_id, index_id, position);
+CREATE INDEX outbox_namespace ON outbox (namespace, index_id, position);
+CREATE INDEX outbox_leased ON outbox (lease_owner) WHERE lease_owner <> '';
+CREATE INDEX outbox_failed ON outbox (namespace, index_id, position) WHERE attempts > 0;
+
+-- Outbox rows that were given up: `time_us` is when the change was made, `dead_time_us` when it was given up.
+CREATE TABLE dead_letters (
+    index_id     INTEGER NOT NULL,
+    position     INTEGER NOT NULL,
+    memory_id    TEXT    NOT NULL,
+    namespace    TEXT    NOT NULL,
+    time_us      INTEGER NOT NULL,
+    attempts     INTEGER NOT NULL,
+    reason       TEXT    NOT NULL,
+    dead_time_us INTEGER NOT NULL,
+    PRIMARY KEY (index_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX dead_letters_memory ON dead_letters (memory_id, index_id, position);
+CREATE INDEX dead_letters_namespace ON dead_letters (namespace, index_id, position);
+
+CREATE TABLE markers (
+    name  TEXT    NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT;
+
+-- Long work that callers ask after; `metadata`, `response` and `error` are opaque and hold no content of memories.
+CREATE TABLE operations (
+    name           TEXT    NOT NULL PRIMARY KEY,
+    principal_id   TEXT    NOT NULL,
+    namespace      TEXT    NOT NULL,
+    create_time_us INTEGER NOT NULL,
+    update_time_us INTEGER NOT NULL,
+    expire_time_us INTEGER NOT NULL,
+    is_done        INTEGER NOT NULL,
+    metadata       BLOB    NOT NULL,
+    response       BLOB    NOT NULL,
+    error          BLOB    NOT NULL
+) STRICT;
+
+CREATE INDEX operations_expiring ON operations (expire_time_us);
 
 -- `memory_id` NULL: nothing was stored (a refused write).
 CREATE TABLE decisions (
