@@ -6,7 +6,7 @@ id, which drops what an index still holds but the store does not; rows not proje
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dataplane.logic.overlap import identifiers_held, word_overlap
 from dataplane.logic.rank import Ranked, Ranking, RankInput, effective_weights, rank
 from dataplane.logic.strength import is_cold
 from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
+from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
@@ -74,6 +75,7 @@ class SearchParts:
     """What a search needs of the world."""
 
     store: RecordStore
+    answers: AnswerCache
     spaces: Spaces
     retrieval: Retrieval
     recorder: Recorder
@@ -95,6 +97,33 @@ class SearchPipeline:
         """
         scope, omitted = _authorise(query, caller)
         policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
+
+        async def find() -> Found:
+            return await self._find(query, caller, scope, policies, deadline_s)
+
+        found = await self._parts.answers.through(self._wish(query, caller, scope, policies), find, deadline_s)
+        search_id = self._parts.new_search_id()
+        self._record(search_id, query, scope, caller, found.hits)
+        return SearchAnswer(
+            hits=found.hits,
+            weights=found.weights,
+            policies=policies,
+            search_id=search_id,
+            position=found.position,
+            omitted_namespaces=omitted,
+            degraded=found.degraded,
+            now_us=self._parts.clock.now_us(),
+        )
+
+    def _wish(self, query: SearchQuery, caller: Caller, scope: Scope, policies: NamespacePolicies) -> Wish:
+        told = replace(query, record_access=True, at_least_as_fresh=0, explain=False)
+        ttl_s = policies.retrieve.query_cache_ttl_s if query.as_of_us is None else 0
+        words = f"{caller.snapshot.version} {self._parts.spaces.current.model} {told!r}"
+        return Wish(scope, words, ttl_s, query.at_least_as_fresh)
+
+    async def _find(
+        self, query: SearchQuery, caller: Caller, scope: Scope, policies: NamespacePolicies, deadline_s: float
+    ) -> Found:
         degraded = DegradedNotes()
         try:
             reads = await self._parts.store.reads(query.at_least_as_fresh, deadline_s)
@@ -107,18 +136,7 @@ class SearchPipeline:
         shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, caller, now_us)]
         with timing(self._parts.observe_stage, "rank"):
             ranked, weights = self._rank(question, query, gathered, shown, now_us)
-        search_id = self._parts.new_search_id()
-        self._record(search_id, query, question, caller, ranked)
-        return SearchAnswer(
-            hits=tuple(ranked),
-            weights=weights,
-            policies=policies,
-            search_id=search_id,
-            position=position,
-            omitted_namespaces=omitted,
-            degraded=degraded,
-            now_us=now_us,
-        )
+        return Found(tuple(ranked), weights, position, degraded, reads)
 
     def _question(self, query: SearchQuery, reads: RecordReads, scope: Scope, policies: NamespacePolicies) -> Question:
         turns = [turn for turn in query.context_turns if turn][-CONTEXT_TURNS:]
@@ -166,12 +184,13 @@ class SearchPipeline:
         return ranked[: question.top_k], effective_weights(items, ranking)
 
     def _record(
-        self, search_id: str, query: SearchQuery, question: Question, caller: Caller, ranked: Sequence[Ranked]
+        self, search_id: str, query: SearchQuery, scope: Scope, caller: Caller, ranked: Sequence[Ranked]
     ) -> None:
-        now_us, decay = self._parts.clock.now_us(), question.policies.decay
+        now_us = self._parts.clock.now_us()
+        decay = caller.snapshot.policies.for_namespace(scope.namespaces[0]).decay
         retrieval = RetrievalRecord(
             search_id=search_id,
-            namespace=question.scope.namespaces[0],
+            namespace=scope.namespaces[0],
             principal_id=caller.principal_id,
             time_us=now_us,
             policy_version=caller.snapshot.version,

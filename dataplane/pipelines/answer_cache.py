@@ -1,0 +1,165 @@
+"""Answers to equal questions, from the cache.
+
+An answer is found again by the caller's readable scope, its stamp, the policy's version, the embedding model and the
+query with all that it says, but for what does not change the answer. So it is not found any more once a memory of the
+scope was written, changed or forgotten by any data plane (`adapters.wrappers.cached_records` has the argument), once
+the policy changed, or when the caller may read more or less. One with a forgotten memory in it is not used in any case.
+
+An answer is kept only when every backend took part in it, and when it was read from the record store itself or from a
+replica that had everything. It is kept for `query_cache_ttl_s`, at most until the first of its memories expires.
+Meanwhile freshness, strength and access counts in it stand still, and a memory whose embedding came late is missing.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.rank import Ranked, Signals
+from dataplane.model import Scope
+from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.ports import Cache, Clock, RecordReads, RecordStore
+from dataplane.row_codec import LAYOUT, pack, unpack
+from memplane.policy.model import Weights
+
+SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer: hits, best first, the weights, the position up to which it holds everything, and where it was read."""
+
+    hits: tuple[Ranked, ...]
+    weights: Weights
+    position: int
+    degraded: DegradedNotes
+    reads: RecordReads | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked. `words` holds, injectively, everything but the scope that the answer depends on.
+
+    `ttl_s` 0: it shall not come from the cache. `at_least` is the position that the answer must hold.
+    """
+
+    scope: Scope
+    words: str
+    ttl_s: float
+    at_least: int
+
+
+class AnswerCache:
+    """Answers from the cache where it can; equal questions that come at once are answered once."""
+
+    def __init__(self, cache: Cache, store: RecordStore, clock: Clock):
+        self.hit_count = 0
+        self.miss_count = 0
+        self._cache = cache
+        self._store = store
+        self._clock = clock
+        self._being_found: dict[tuple[Scope, str], asyncio.Event] = {}
+
+    async def through(self, wish: Wish, find: Callable[[], Awaitable[Found]], deadline_s: float) -> Found:
+        """The known answer, else what `find` finds. A cache that does not answer makes it slower, not wrong."""
+        key = await self._key(wish, deadline_s)
+        if key is None:
+            return await find()
+        known = await self._known(wish, key, deadline_s)
+        if known is None and (first := self._being_found.get((wish.scope, key))) is not None:
+            await _wait(first, deadline_s)
+            known = await self._known(wish, key, deadline_s)
+        if known is not None:
+            self.hit_count += 1
+            return known
+        self.miss_count += 1
+        return await self._find_and_keep(wish, key, find, deadline_s)
+
+    async def _find_and_keep(
+        self, wish: Wish, key: str, find: Callable[[], Awaitable[Found]], deadline_s: float
+    ) -> Found:
+        place = (wish.scope, key)
+        told = self._being_found.setdefault(place, asyncio.Event())
+        try:
+            found = await find()
+            await self._keep(wish, key, found, deadline_s)
+        finally:
+            if self._being_found.get(place) is told:
+                del self._being_found[place]
+            told.set()
+        return found
+
+    async def _key(self, wish: Wish, deadline_s: float) -> str | None:
+        """None when the answer cannot come from the cache."""
+        if wish.ttl_s <= 0:
+            return None
+        try:
+            stamp = await self._cache.stamp(wish.scope, deadline_s)
+        except BackendUnavailable:
+            return None
+        return f"answer:{stamp}:{hashlib.sha256((LAYOUT + wish.words).encode()).hexdigest()}"
+
+    async def _known(self, wish: Wish, key: str, deadline_s: float) -> Found | None:
+        try:
+            (value,) = await self._cache.get(wish.scope, [key], deadline_s)
+            known = self._usable(wish, value) if value is not None else None
+            if known is not None and known.hits:
+                ids = [hit.candidate.memory.memory_id for hit in known.hits]
+                known = None if await self._cache.buried(ids, deadline_s) else known
+        except BackendUnavailable:
+            return None
+        return known
+
+    def _usable(self, wish: Wish, value: bytes) -> Found | None:
+        """The answer, unless it is too old for who asks."""
+        head, rows = unpack(value)
+        now_us = self._clock.now_us()
+        if head["position"] < wish.at_least or now_us >= head["until_us"]:
+            return None
+        hits = [
+            Ranked(row, score, confidence, Signals(*signals), age_us)
+            for row, (score, confidence, signals, age_us) in zip(rows, head["hits"], strict=True)
+        ]
+        weights = Weights.model_construct(**head["weights"])
+        return Found(tuple(hits), weights, head["position"], DegradedNotes(), None)
+
+    async def _keep(self, wish: Wish, key: str, found: Found, deadline_s: float) -> None:
+        now_us = self._clock.now_us()
+        until_us = min((now_us + int(wish.ttl_s * SECOND_US), *_expiries_us(found)))
+        if until_us <= now_us or found.degraded.messages():
+            return
+        try:
+            if await self._is_whole(found, deadline_s):
+                value = _packed(found, until_us)
+                await self._cache.put(wish.scope, {key: value}, (until_us - now_us) / SECOND_US, deadline_s)
+        except BackendUnavailable:
+            return  # it will be found again
+
+    async def _is_whole(self, found: Found, deadline_s: float) -> bool:
+        """Whether nothing was missing from where it was read. A replica had all when it was at the store's position."""
+        return found.reads is self._store or found.position >= await self._store.last_position(deadline_s)
+
+
+async def _wait(event: asyncio.Event, deadline_s: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(deadline_s):
+            await event.wait()
+
+
+def _expiries_us(found: Found) -> list[int]:
+    times_us = [hit.candidate.memory.expire_time_us for hit in found.hits]
+    return [time_us for time_us in times_us if time_us is not None]
+
+
+def _packed(found: Found, until_us: int) -> bytes:
+    """The answer without its embeddings, which nobody needs any more."""
+    head: dict[str, Any] = {
+        "position": found.position,
+        "until_us": until_us,
+        "weights": found.weights.model_dump(),
+        "hits": [(hit.score, hit.confidence, astuple(hit.signals), hit.age_us) for hit in found.hits],
+    }
+    return pack(head, [replace(hit.candidate, embedding=None) for hit in found.hits])
