@@ -144,8 +144,9 @@ def following(index: str, owner: str, page_size: int, end: str) -> Step:
 
 
 def waiting(row: OutboxRow) -> object:
-    """A row without its embedding, which does not compare."""
-    return replace(row, embedding=None), row.embedding is None
+    """A row in a form that compares; strengths differ in the last digits."""
+    version = row.memory and row.memory.version
+    return replace(row, memory=None, embedding=None), version, row.embedding is not None
 
 
 def registering(index: str, *, retired: bool) -> Step:
