@@ -275,10 +275,14 @@ class IndexKey:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an index holds of a memory."""
+    """What an index holds of a memory.
+
+    `fingerprint` is `logic.fingerprint` of the entry as it was upserted; "" where none was kept.
+    """
 
     version: int
     namespace: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from dataplane.logic.filters import matches
+from dataplane.logic.fingerprint import fingerprint
 from dataplane.model import AllOf, Condition, FieldValue, Filter, IndexEntry, Not, Operator, Pool, Scalar, Scope
 
 EXACT_BELOW = 2.0**53
@@ -112,6 +113,7 @@ def payload_of(entry: IndexEntry) -> dict[str, object]:
         "memory_id": entry.memory_id,
         "version": entry.version,
         "namespace": entry.namespace,
+        "fingerprint": fingerprint(entry),
         **shared,
         **encode(entry.fields),
     }

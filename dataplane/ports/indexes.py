@@ -23,11 +23,11 @@ class Index(Backend, Protocol):
         ...
 
     async def versions(self, deadline_s: float) -> dict[str, Held]:
-        """Everything in the index, by memory id. Slow for a large one."""
+        """Everything in the index, by memory id, with fingerprints. Slow for a large one."""
         ...
 
     async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
-        """What the index holds of these memories, by id; those it does not hold are missing."""
+        """What the index holds of these memories, by id, with fingerprints; those it does not hold are missing."""
         ...
 
     async def count(self, deadline_s: float) -> int:
