@@ -86,15 +86,15 @@ def safe_label(index: int, name: str) -> str:
 
 def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Place (`file:line`) and object of each line but empty ones. Raises BadDataset."""
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             place = f"{path}:{number}"
             try:
                 row = json.loads(line)
-            except ValueError as error:
-                raise BadDataset(f"{place}: not JSON: {error}") from None
+            except (ValueError, RecursionError) as error:
+                raise BadDataset(f"{place}: not JSON in UTF-8: {error}") from None
             if not isinstance(row, dict):
                 raise BadDataset(f"{place}: not a JSON object")
             yield place, row

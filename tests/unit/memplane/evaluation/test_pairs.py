@@ -53,3 +53,17 @@ def test_a_bad_line_is_named_with_its_field(tmp_path: Path, row: object, words: 
         read_pairs(write(tmp_path, {**PAIR, "label": "same"}, row))
     assert "pairs.jsonl:2: " in str(raised.value)
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"{", b"[" * 100_000, b'{"a": "\xff"}'])
+def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(b"\n" + line + b"\n")
+    with pytest.raises(BadDataset, match=r"pairs\.jsonl:2: not JSON in UTF-8"):
+        read_pairs(path)
+
+
+def test_a_byte_order_mark_and_a_lone_surrogate_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": "\\ud83d", "b": "x", "label": "same"}')
+    assert read_pairs(path).passages == ["\ud83d", "x"]
