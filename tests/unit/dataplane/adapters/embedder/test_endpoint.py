@@ -127,8 +127,8 @@ async def test_a_hanging_endpoint_holds_nobody_beyond_the_deadline(
     server.script.extend([hang] * 5)
     start = asyncio.get_running_loop().time()
     with pytest.raises(BackendUnavailable, match="deadline passed"):
-        await embedders().embed_passages(["a text"] * 9, deadline(1))
-    assert asyncio.get_running_loop().time() - start == pytest.approx(1, rel=0.1)
+        await embedders().embed_passages(["a text"] * 9, deadline(2))
+    assert asyncio.get_running_loop().time() - start == pytest.approx(2, rel=0.1)
     assert other_tasks() == set()
 
 
