@@ -38,6 +38,8 @@ class ElasticsearchOptions:
 
     def __post_init__(self) -> None:
         for host in self.hosts or ("",):
+            if "@" in host:
+                raise ValueError("hosts: a URL holds no user and password; give username and password")
             if _HOST.fullmatch(host) is None:
                 raise ValueError(f"hosts: {host!r} is not a URL with its port, such as https://search.example:9200")
         if _PREFIX.fullmatch(self.prefix) is None:

@@ -25,7 +25,7 @@ FETCHED = 1000
 """Memories looked up by id in one request."""
 MAX_ROUTING_CHARACTERS = 2000
 """Routing goes into the URL, whose line a server bounds at 4 KiB; a scope of more namespaces asks every shard."""
-_LEAN = {"source": False, "stored_fields": "_none_", "docvalue_fields": ["memory_id", "version"]}
+LEAN = {"source": False, "stored_fields": "_none_", "docvalue_fields": ["memory_id", "version"]}
 """Ids and versions come from columns; no document is read."""
 _FOR_CHECKING = {"source": ["memory_id", "version", "payload_terms"]}
 
@@ -92,7 +92,7 @@ class ElasticsearchTextIndex:
             body = {"query": query, "sort": ["_score"], "size": min(PAGE, 4 * top_k), **_FOR_CHECKING}
             return await self._checked(asked, body, deadline_s)
         answer = await self._search(
-            scope, {"query": query, "size": top_k, "track_total_hits": False, **_LEAN}, deadline_s
+            scope, {"query": query, "size": top_k, "track_total_hits": False, **LEAN}, deadline_s
         )
         return [
             _candidate(hit, hit["fields"]["memory_id"][0], hit["fields"]["version"][0], asked.tokens)
@@ -101,7 +101,7 @@ class ElasticsearchTextIndex:
 
     async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
-        lean = {**_LEAN, "docvalue_fields": ["memory_id", "version", "namespace"]}
+        lean = {**LEAN, "docvalue_fields": ["memory_id", "version", "namespace"]}
         everything = {"query": {"match_all": {}}, "sort": ["_shard_doc"], "size": PAGE, **lean}
         async with every_hit(self._connection, self._layout.alias, None, everything, deadline_s) as hits:
             return {

@@ -1,0 +1,61 @@
+import pytest
+
+from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
+from dataplane.adapters.elasticsearch.text import ElasticsearchTextIndex
+from dataplane.errors import BackendUnavailable, Misconfigured
+from memplane.settings import Secret
+from tests.unit.dataplane.adapters.elasticsearch.scripted import SECRET, error, scripted
+
+NODES = {"nodes": {"a": {"version": "8.19.7"}}}
+META = {"memplane_format": 1, "tokenizer": "Rule_1"}
+
+
+def index(meta: object = META, **blocks: str) -> dict[str, object]:
+    settings = {"index": {"blocks": blocks}}
+    return {"memplane-text-rule-1.g000001": {"mappings": {"_meta": meta}, "settings": settings}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "problem"),
+    [
+        ([(401, error("security_exception"))], "check api_key, or username and password"),
+        ([(403, error("security_exception"))], "grant the cluster privileges monitor"),
+        ([(404, {})], "is not Elasticsearch 8 or 9"),
+        ([(200, {"nodes": {"a": {"version": "7.17.9"}}})], "Elasticsearch 7.17.9 is not supported; take one of 8 or 9"),
+        ([(200, {"nodes": {"a": {"version": "8.1.0"}, "b": {"version": "10.0.0"}}})], "10.0.0 is not supported"),
+        ([(200, NODES), (200, index({"other": 1}))], "made by another program or release; delete it"),
+        ([(200, NODES), (200, index({**META, "tokenizer": "rule-1"}))], "made by another program"),
+        ([(200, NODES), (200, index(read_only_allow_delete="true"))], "takes no writes; the disk of a node"),
+        ([(200, NODES), (200, index(write="true"))], "index.blocks.write: take it back"),
+        ([(200, NODES), (404, {}), (403, error("security_exception"))], "manage_index_templates"),
+    ],
+)
+async def test_what_cannot_be_used_is_told_with_what_to_do(answers: list[tuple[int, object]], problem: str) -> None:
+    async with scripted(*answers) as server:
+        with pytest.raises(Misconfigured, match=problem) as failure:
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+    assert SECRET not in str(failure.value)
+
+
+@pytest.mark.parametrize("answers", [[(503, error("cluster_block_exception"))], [(200, NODES), (429, {})]])
+async def test_a_server_in_trouble_is_unavailable(answers: list[tuple[int, object]]) -> None:
+    async with scripted(*answers) as server:
+        with pytest.raises(BackendUnavailable, match=r"\((503|429)"):
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+
+
+async def test_nobody_there_is_unavailable() -> None:
+    async with scripted((200, {})) as server:
+        url = server.url
+    with pytest.raises(BackendUnavailable, match="cannot be reached"):
+        await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(url,)), "Rule_1")
+
+
+async def test_a_node_that_is_down_is_passed_over() -> None:
+    async with scripted((200, {})) as gone:
+        down = gone.url
+    async with scripted((200, NODES), (200, index())) as server:
+        options = ElasticsearchOptions(hosts=(down, server.url), api_key=Secret("key"))
+        opened = await ElasticsearchTextIndex.open(options, "Rule_1")
+        assert not opened.recreated
+        await opened.close()
