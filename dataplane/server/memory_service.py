@@ -1,48 +1,40 @@
 """MemoryService over gRPC."""
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import grpc
 
 from dataplane.codec import answer, version_answer
 from dataplane.logic.explain import explain
 from dataplane.logic.rank import Ranked
-from dataplane.model import Draft
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.context import ContextPipeline
+from dataplane.pipelines.enqueue import EnqueuePipeline, Proposal
 from dataplane.pipelines.forget import ForgetPipeline
 from dataplane.pipelines.get import GetPipeline, state_now
 from dataplane.pipelines.list import ListPipeline
 from dataplane.pipelines.search import SearchAnswer, SearchPipeline
 from dataplane.pipelines.settle import Settled
 from dataplane.pipelines.update import UpdatePipeline
-from dataplane.pipelines.write import WritePipeline
+from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock
+from dataplane.server.callers import Context, caller_of, deadline_of
 from dataplane.server.checks import Notes
 from dataplane.server.queries import read_listing, read_page_size, read_search
 from dataplane.server.requests import read_draft
 from dataplane.server.revisions import read_forgetting, read_revision
 from dataplane.server.tokens import consistency_token, page_token, read_page_token
-from memplane.errors import InvalidField, MemPlaneError, PolicyNotLoaded, Unauthenticated
+from memplane.errors import InvalidField, MemPlaneError, NotOffered
 from memplane.policy.snapshot import PolicySnapshot
-from memplane.rpc.credentials import bearer_key
 from memplane.rpc.errors import status_of
 from memplane.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 
 MAX_BATCH = 1_000
 MAX_TOKEN_BUDGET = 100_000
-LONGEST_CALL_S = 600.0
-"""The deadline of a call that names none."""
-
-Context = grpc.aio.ServicerContext[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Pipelines:
-    """One for each verb."""
+    """One for each verb. `enqueue` None: there is no queue, so that every write is synchronous."""
 
     write: WritePipeline
     search: SearchPipeline
@@ -51,6 +43,7 @@ class Pipelines:
     list: ListPipeline
     update: UpdatePipeline
     forget: ForgetPipeline
+    enqueue: EnqueuePipeline | None = None
 
 
 class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
@@ -72,22 +65,18 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         self._dimension = dimension
 
     def _caller(self, context: Context) -> Caller:
-        """Who calls under which policy; nothing is allowed before there is one."""
-        snapshot = self._policy()
-        if snapshot is None:
-            raise PolicyNotLoaded
-        principal_id = snapshot.access.principal_of(bearer_key(context))
-        if principal_id is None:
-            raise Unauthenticated
-        return Caller(principal_id, snapshot)
+        return caller_of(context, self._policy)
 
     async def WriteMemory(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.WriteMemoryRequest, context: Context
     ) -> memory_service_pb2.WriteMemoryResponse:
         """See the contract."""
         caller = self._caller(context)
-        draft = read_draft(request, self._clock.now_us(), self._dimension())
-        settled = await self._pipelines.write.write(draft, caller, _deadline(context))
+        proposal = self._proposal(request)
+        if self._pipelines.enqueue is not None and _is_queued(proposal):
+            settled = await self._pipelines.enqueue.enqueue(proposal, caller, deadline_of(context))
+        else:
+            settled = await self._pipelines.write.write(proposal.draft, caller, deadline_of(context))
         return _with_token(settled)
 
     async def BatchWriteMemories(  # noqa: N802 - the contract's name
@@ -97,8 +86,8 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         caller = self._caller(context)
         if not 1 <= len(request.requests) <= MAX_BATCH:
             raise InvalidField.one("requests", f"has {len(request.requests)} items; it must have 1 to {MAX_BATCH}")
-        drafts = [self._draft_or_error(item) for item in request.requests]
-        outcomes = await self._pipelines.write.write_batch(drafts, caller, _deadline(context))
+        proposals = [self._proposal_or_error(item) for item in request.requests]
+        outcomes = await self._outcomes(proposals, caller, deadline_of(context))
         response = memory_service_pb2.BatchWriteMemoriesResponse(policy_version=caller.snapshot.version)
         position, degraded = 0, dict[str, memory_pb2.Degraded]()
         for outcome in outcomes:
@@ -112,9 +101,25 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         response.degraded.extend(degraded.values())
         return response
 
-    def _draft_or_error(self, request: memory_service_pb2.WriteMemoryRequest) -> Draft | MemPlaneError:
+    async def _outcomes(
+        self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> list[Outcome]:
+        """Those to be queued are queued, the others decided; each sort in its order."""
+        queued = [item for item in proposals if _is_queued(item)]
+        others = [item.draft if isinstance(item, Proposal) else item for item in proposals if not _is_queued(item)]
+        enqueue = self._pipelines.enqueue
+        accepted = iter(await enqueue.enqueue_batch(queued, caller, deadline_s) if enqueue is not None else ())
+        decided = iter(await self._pipelines.write.write_batch(others, caller, deadline_s))
+        return [next(accepted if _is_queued(item) else decided) for item in proposals]
+
+    def _proposal(self, request: memory_service_pb2.WriteMemoryRequest) -> Proposal:
+        if request.delivery == memory_service_pb2.DELIVERY_QUEUED and self._pipelines.enqueue is None:
+            raise NotOffered("delivery QUEUED: no durable queue is configured; use SYNC")
+        return Proposal(request, read_draft(request, self._clock.now_us(), self._dimension()))
+
+    def _proposal_or_error(self, request: memory_service_pb2.WriteMemoryRequest) -> Proposal | MemPlaneError:
         try:
-            return read_draft(request, self._clock.now_us(), self._dimension())
+            return self._proposal(request)
         except MemPlaneError as error:
             return error
 
@@ -123,7 +128,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.SearchMemoriesResponse:
         """See the contract."""
         caller = self._caller(context)
-        found = await self._pipelines.search.search(read_search(request), caller, _deadline(context))
+        found = await self._pipelines.search.search(read_search(request), caller, deadline_of(context))
         response = memory_service_pb2.SearchMemoriesResponse(
             search_id=found.search_id,
             policy_version=caller.snapshot.version,
@@ -149,7 +154,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             notes.integer("token_budget", request.token_budget, 16, MAX_TOKEN_BUDGET)
         notes.close()
         query = read_search(request.search, prefix="search.")
-        made = await self._pipelines.context.context(query, request.token_budget, caller, _deadline(context))
+        made = await self._pipelines.context.context(query, request.token_budget, caller, deadline_of(context))
         return memory_service_pb2.GetContextResponse(
             context=made.block.text,
             memory_ids=made.block.memory_ids,
@@ -172,7 +177,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         notes.integer("version", request.version, 0, 2**62)
         notes.close()
         memory, state, strength = await self._pipelines.get.get(
-            request.namespace, memory_id, request.version, caller, _deadline(context)
+            request.namespace, memory_id, request.version, caller, deadline_of(context)
         )
         return memory_service_pb2.GetMemoryResponse(
             memory=answer(memory, state, strength), policy_version=caller.snapshot.version
@@ -183,7 +188,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.ListMemoriesResponse:
         """See the contract."""
         caller = self._caller(context)
-        page = await self._pipelines.list.list(read_listing(request), caller, _deadline(context))
+        page = await self._pipelines.list.list(read_listing(request), caller, deadline_of(context))
         return memory_service_pb2.ListMemoriesResponse(
             memories=[answer(*row) for row in page.rows],
             next_page_token=page_token(request, page.after) if page.after else "",
@@ -196,7 +201,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         """See the contract."""
         caller = self._caller(context)
         response, position = await self._pipelines.update.update(
-            read_revision(request, self._clock.now_us()), caller, _deadline(context)
+            read_revision(request, self._clock.now_us()), caller, deadline_of(context)
         )
         response.consistency_token = consistency_token(position)
         return response
@@ -206,7 +211,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.ForgetMemoryResponse:
         """See the contract."""
         caller = self._caller(context)
-        response, position = await self._pipelines.forget.forget(read_forgetting(request), caller, _deadline(context))
+        response, position = await self._pipelines.forget.forget(read_forgetting(request), caller, deadline_of(context))
         response.consistency_token = consistency_token(position)
         return response
 
@@ -222,7 +227,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         notes.close()
         after = read_page_token(request)
         versions = await self._pipelines.get.versions(
-            request.namespace, memory_id, after[0] if after else 0, page_size + 1, caller, _deadline(context)
+            request.namespace, memory_id, after[0] if after else 0, page_size + 1, caller, deadline_of(context)
         )
         more = len(versions) > page_size
         shown = versions[:page_size]
@@ -233,10 +238,11 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         )
 
 
-def _deadline(context: Context) -> float:
-    remaining_s = context.time_remaining()
-    allowed_s = LONGEST_CALL_S if remaining_s is None else min(remaining_s, LONGEST_CALL_S)
-    return asyncio.get_running_loop().time() + allowed_s
+def _is_queued(item: Proposal | MemPlaneError) -> bool:
+    """Whether it is to be decided later; a trial (`validate_only`) is decided at once."""
+    if isinstance(item, MemPlaneError) or item.draft.validate_only:
+        return False
+    return item.request.delivery == memory_service_pb2.DELIVERY_QUEUED
 
 
 def _id(notes: Notes, memory_id: str) -> str:

@@ -1,0 +1,143 @@
+"""A queued write up to its acknowledgement: allowed, within limits, not asked before, then durable in the queue.
+
+The operation's name follows from principal, namespace and request_id, so that asking again leads to the same one, from
+any data plane and without a look-up table.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dataplane.changes import OperationRecord, QueuedWrite
+from dataplane.errors import BackendUnavailable, QueueFull
+from dataplane.model import Draft
+from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.limits import check_allowed, check_limits
+from dataplane.pipelines.operations import PREFIX, queued, shown
+from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.write import Outcome, WritePipeline
+from dataplane.ports import Clock, RecordStore, WriteQueue
+from memplane.errors import MemPlaneError, Overloaded, RequestIdReused, Unavailable
+from memplane.v1 import memory_pb2, memory_service_pb2
+
+
+class QueuedForm(Protocol):
+    """Between a queued write's bytes and what pipelines work with."""
+
+    def pack(self, request: memory_service_pb2.WriteMemoryRequest, request_id: str) -> bytes:
+        """The request as it is queued, under this request_id."""
+        ...
+
+    def draft(self, write: QueuedWrite) -> Draft:
+        """The draft of a queued write; raises InvalidField."""
+        ...
+
+    def result(self, settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
+        """What the operation tells of an outcome: no content."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A write request, and the draft that was read from it."""
+
+    request: memory_service_pb2.WriteMemoryRequest
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueParts:
+    """What accepting a write needs of the world."""
+
+    queue: WriteQueue
+    store: RecordStore
+    write: WritePipeline
+    form: QueuedForm
+    clock: Clock
+    new_id: Callable[[], str]
+
+
+class EnqueuePipeline:
+    """Accepts writes to be applied later."""
+
+    def __init__(self, parts: EnqueueParts):
+        self._parts = parts
+
+    async def enqueue_batch(
+        self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> list[Outcome]:
+        """The outcome of each proposal, index-aligned, accepted in order; an error given is its own outcome."""
+        outcomes: list[Outcome] = []
+        for proposal in proposals:
+            if isinstance(proposal, MemPlaneError):
+                outcomes.append(proposal)
+                continue
+            try:
+                outcomes.append(await self.enqueue(proposal, caller, deadline_s))
+            except MemPlaneError as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def enqueue(self, proposal: Proposal, caller: Caller, deadline_s: float) -> Settled:
+        """The operation that will tell what became of the write, or the first answer to a request that was decided.
+
+        Raises what a synchronous write would before it is decided, Overloaded when the queue is full, Unavailable.
+        """
+        draft = proposal.draft
+        check_allowed(draft, caller)
+        policies = caller.snapshot.policies.for_namespace(draft.namespace)
+        try:
+            if draft.request_id:
+                earlier = await self._earlier(draft, caller, deadline_s)
+                if earlier is not None:
+                    return earlier
+            check_limits(draft, policies)
+            write = self._queued(proposal, caller)
+            await self._parts.queue.put(write, deadline_s)
+        except QueueFull as error:
+            told = "the queue of writes is full; try again, or write with delivery SYNC"
+            raise Overloaded(told, error.retry_after_s) from error
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error
+        return _answer(queued(write), caller)
+
+    def _queued(self, proposal: Proposal, caller: Caller) -> QueuedWrite:
+        draft = proposal.draft
+        request_id = draft.request_id or self._parts.new_id()
+        return QueuedWrite(
+            operation=operation_name(caller.principal_id, draft.namespace, request_id),
+            principal_id=caller.principal_id,
+            namespace=draft.namespace,
+            request=self._parts.form.pack(proposal.request, request_id),
+            time_us=self._parts.clock.now_us(),
+            order_key=f"{draft.namespace} {draft.subject_id}",
+        )
+
+    async def _earlier(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
+        """What this request_id was answered before; RequestIdReused when it asked for something else."""
+        name = operation_name(caller.principal_id, draft.namespace, draft.request_id)
+        waiting = await self._parts.queue.find(name, deadline_s)
+        if waiting is not None:
+            if self._parts.form.draft(waiting).payload_hash != draft.payload_hash:
+                raise RequestIdReused(draft.request_id)
+            return _answer(queued(waiting), caller)
+        try:
+            operation = await self._parts.store.find_operation(name, deadline_s)
+            decided = await self._parts.write.replay(draft, caller, deadline_s)
+        except BackendUnavailable:  # not known for now; when it is applied it will be
+            return None
+        return decided if operation is None else _answer(operation, caller)
+
+
+def operation_name(principal_id: str, namespace: str, request_id: str) -> str:
+    """The operation of a principal's request; its name tells nothing of either."""
+    told = "\0".join((principal_id, namespace, request_id))
+    return PREFIX + hashlib.sha256(told.encode()).hexdigest()[:40]
+
+
+def _answer(record: OperationRecord, caller: Caller) -> Settled:
+    response = memory_service_pb2.WriteMemoryResponse(policy_version=caller.snapshot.version)
+    response.decision.action = memory_pb2.DECISION_ACTION_QUEUED
+    response.operation.CopyFrom(shown(record))
+    return Settled(response, 0)
