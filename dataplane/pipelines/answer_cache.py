@@ -109,7 +109,7 @@ class AnswerCache:
             if known is not None and known.hits:
                 ids = [hit.candidate.memory.memory_id for hit in known.hits]
                 known = None if await self._cache.buried(ids, deadline_s) else known
-        except BackendUnavailable:
+        except (BackendUnavailable, ValueError):  # ValueError: somebody else wrote there
             return None
         return known
 
