@@ -27,15 +27,15 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%memplane/v1/maintenance_service.proto\x12\x0bmemplane.v1\x1a#google/longrunning/operations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"_\n\x13\x43heckIndexesRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x13\n\x0bsample_size\x18\x02 \x01(\x05\x12\x0c\n\x04\x66ull\x18\x03 \x01(\x08\"\xd0\x02\n\nIndexCheck\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x08\x12\x14\n\x0crecord_count\x18\x04 \x01(\x03\x12\x13\n\x0bindex_count\x18\x05 \x01(\x03\x12\x11\n\tdue_count\x18\x06 \x01(\x03\x12\x12\n\ndead_count\x18\x07 \x01(\x03\x12\x11\n\twatermark\x18\x08 \x01(\x03\x12\x15\n\rsampled_count\x18\t \x01(\x03\x12\x15\n\rmissing_count\x18\n \x01(\x03\x12\x13\n\x0bstale_count\x18\x0b \x01(\x03\x12\x17\n\x0f\x64ifferent_count\x18\x0c \x01(\x03\x12\x14\n\x0corphan_count\x18\r \x01(\x03\x12\x12\n\nmemory_ids\x18\x0e \x03(\t\x12\x12\n\nconsistent\x18\x0f \x01(\x08\"?\n\x14\x43heckIndexesResponse\x12\'\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x17.memplane.v1.IndexCheck\"\x8e\x01\n\x0eReindexRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x17\n\x0f\x65mbedding_model\x18\x02 \x01(\t\x12\x13\n\x0brepair_only\x18\x03 \x01(\x08\x12\x13\n\x0bkeep_active\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\xb6\x01\n\x0fReindexProgress\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0btotal_count\x18\x03 \x01(\x03\x12\x16\n\x0e\x65nqueued_count\x18\x04 \x01(\x03\x12\x11\n\tdue_count\x18\x05 \x01(\x03\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9f\x01\n\rReindexResult\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x13\n\x0bindex_count\x18\x02 \x01(\x03\x12\x11\n\tactivated\x18\x03 \x01(\x08\x12\x12\n\ndead_count\x18\x04 \x01(\x03\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"f\n\x16ListDeadLettersRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\xa4\x01\n\nDeadLetter\x12\x12\n\nindex_name\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\x03\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x05 \x01(\x05\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12(\n\x04time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"a\n\x17ListDeadLettersResponse\x12-\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x17.memplane.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"A\n\x18ReplayDeadLettersRequest\x12\x12\n\nindex_name\x18\x01 \x01(\t\x12\x11\n\tpositions\x18\x02 \x03(\x03\"3\n\x19ReplayDeadLettersResponse\x12\x16\n\x0ereplayed_count\x18\x01 \x01(\x03*S\n\tIndexKind\x12\x1a\n\x16INDEX_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11INDEX_KIND_VECTOR\x10\x01\x12\x13\n\x0fINDEX_KIND_TEXT\x10\x02\x32\xf2\x02\n\x12MaintenanceService\x12S\n\x0c\x43heckIndexes\x12 .memplane.v1.CheckIndexesRequest\x1a!.memplane.v1.CheckIndexesResponse\x12\x45\n\x07Reindex\x12\x1b.memplane.v1.ReindexRequest\x1a\x1d.google.longrunning.Operation\x12\\\n\x0fListDeadLetters\x12#.memplane.v1.ListDeadLettersRequest\x1a$.memplane.v1.ListDeadLettersResponse\x12\x62\n\x11ReplayDeadLetters\x12%.memplane.v1.ReplayDeadLettersRequest\x1a&.memplane.v1.ReplayDeadLettersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%memplane/v1/maintenance_service.proto\x12\x0bmemplane.v1\x1a#google/longrunning/operations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"_\n\x13\x43heckIndexesRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x13\n\x0bsample_size\x18\x02 \x01(\x05\x12\x0c\n\x04\x66ull\x18\x03 \x01(\x08\"\xd0\x02\n\nIndexCheck\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x08\x12\x14\n\x0crecord_count\x18\x04 \x01(\x03\x12\x13\n\x0bindex_count\x18\x05 \x01(\x03\x12\x11\n\tdue_count\x18\x06 \x01(\x03\x12\x12\n\ndead_count\x18\x07 \x01(\x03\x12\x11\n\twatermark\x18\x08 \x01(\x03\x12\x15\n\rsampled_count\x18\t \x01(\x03\x12\x15\n\rmissing_count\x18\n \x01(\x03\x12\x13\n\x0bstale_count\x18\x0b \x01(\x03\x12\x17\n\x0f\x64ifferent_count\x18\x0c \x01(\x03\x12\x14\n\x0corphan_count\x18\r \x01(\x03\x12\x12\n\nmemory_ids\x18\x0e \x03(\t\x12\x12\n\nconsistent\x18\x0f \x01(\x08\"?\n\x14\x43heckIndexesResponse\x12\'\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x17.memplane.v1.IndexCheck\"\x8e\x01\n\x0eReindexRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x17\n\x0f\x65mbedding_model\x18\x02 \x01(\t\x12\x13\n\x0brepair_only\x18\x03 \x01(\x08\x12\x13\n\x0bkeep_active\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\xf8\x01\n\x0fReindexProgress\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0btotal_count\x18\x03 \x01(\x03\x12\x16\n\x0e\x65nqueued_count\x18\x04 \x01(\x03\x12\x11\n\tdue_count\x18\x05 \x01(\x03\x12.\n\nstart_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nthrough_id\x18\x07 \x01(\t\x12,\n\x07request\x18\x08 \x01(\x0b\x32\x1b.memplane.v1.ReindexRequest\"\x9f\x01\n\rReindexResult\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x13\n\x0bindex_count\x18\x02 \x01(\x03\x12\x11\n\tactivated\x18\x03 \x01(\x08\x12\x12\n\ndead_count\x18\x04 \x01(\x03\x12+\n\x08\x64uration\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"f\n\x16ListDeadLettersRequest\x12%\n\x05index\x18\x01 \x01(\x0e\x32\x16.memplane.v1.IndexKind\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\xa4\x01\n\nDeadLetter\x12\x12\n\nindex_name\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\x03\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x05 \x01(\x05\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12(\n\x04time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"a\n\x17ListDeadLettersResponse\x12-\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x17.memplane.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"A\n\x18ReplayDeadLettersRequest\x12\x12\n\nindex_name\x18\x01 \x01(\t\x12\x11\n\tpositions\x18\x02 \x03(\x03\"3\n\x19ReplayDeadLettersResponse\x12\x16\n\x0ereplayed_count\x18\x01 \x01(\x03*S\n\tIndexKind\x12\x1a\n\x16INDEX_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11INDEX_KIND_VECTOR\x10\x01\x12\x13\n\x0fINDEX_KIND_TEXT\x10\x02\x32\xf2\x02\n\x12MaintenanceService\x12S\n\x0c\x43heckIndexes\x12 .memplane.v1.CheckIndexesRequest\x1a!.memplane.v1.CheckIndexesResponse\x12\x45\n\x07Reindex\x12\x1b.memplane.v1.ReindexRequest\x1a\x1d.google.longrunning.Operation\x12\\\n\x0fListDeadLetters\x12#.memplane.v1.ListDeadLettersRequest\x1a$.memplane.v1.ListDeadLettersResponse\x12\x62\n\x11ReplayDeadLetters\x12%.memplane.v1.ReplayDeadLettersRequest\x1a&.memplane.v1.ReplayDeadLettersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'memplane.v1.maintenance_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INDEXKIND']._serialized_start=1639
-  _globals['_INDEXKIND']._serialized_end=1722
+  _globals['_INDEXKIND']._serialized_start=1705
+  _globals['_INDEXKIND']._serialized_end=1788
   _globals['_CHECKINDEXESREQUEST']._serialized_start=156
   _globals['_CHECKINDEXESREQUEST']._serialized_end=251
   _globals['_INDEXCHECK']._serialized_start=254
@@ -45,19 +45,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REINDEXREQUEST']._serialized_start=658
   _globals['_REINDEXREQUEST']._serialized_end=800
   _globals['_REINDEXPROGRESS']._serialized_start=803
-  _globals['_REINDEXPROGRESS']._serialized_end=985
-  _globals['_REINDEXRESULT']._serialized_start=988
-  _globals['_REINDEXRESULT']._serialized_end=1147
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=1149
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=1251
-  _globals['_DEADLETTER']._serialized_start=1254
-  _globals['_DEADLETTER']._serialized_end=1418
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=1420
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=1517
-  _globals['_REPLAYDEADLETTERSREQUEST']._serialized_start=1519
-  _globals['_REPLAYDEADLETTERSREQUEST']._serialized_end=1584
-  _globals['_REPLAYDEADLETTERSRESPONSE']._serialized_start=1586
-  _globals['_REPLAYDEADLETTERSRESPONSE']._serialized_end=1637
-  _globals['_MAINTENANCESERVICE']._serialized_start=1725
-  _globals['_MAINTENANCESERVICE']._serialized_end=2095
+  _globals['_REINDEXPROGRESS']._serialized_end=1051
+  _globals['_REINDEXRESULT']._serialized_start=1054
+  _globals['_REINDEXRESULT']._serialized_end=1213
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=1215
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=1317
+  _globals['_DEADLETTER']._serialized_start=1320
+  _globals['_DEADLETTER']._serialized_end=1484
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=1486
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=1583
+  _globals['_REPLAYDEADLETTERSREQUEST']._serialized_start=1585
+  _globals['_REPLAYDEADLETTERSREQUEST']._serialized_end=1650
+  _globals['_REPLAYDEADLETTERSRESPONSE']._serialized_start=1652
+  _globals['_REPLAYDEADLETTERSRESPONSE']._serialized_end=1703
+  _globals['_MAINTENANCESERVICE']._serialized_start=1791
+  _globals['_MAINTENANCESERVICE']._serialized_end=2161
 # @@protoc_insertion_point(module_scope)

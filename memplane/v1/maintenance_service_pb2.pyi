@@ -231,6 +231,8 @@ class ReindexProgress(_message.Message):
     ENQUEUED_COUNT_FIELD_NUMBER: _builtins.int
     DUE_COUNT_FIELD_NUMBER: _builtins.int
     START_TIME_FIELD_NUMBER: _builtins.int
+    THROUGH_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_FIELD_NUMBER: _builtins.int
     index: Global___IndexKind.ValueType
     """Which index."""
     name: _builtins.str
@@ -241,9 +243,15 @@ class ReindexProgress(_message.Message):
     """Memories put in line."""
     due_count: _builtins.int
     """Of these, still waiting."""
+    through_id: _builtins.str
+    """Memories with ids up to this one are in line: where another data plane goes on when this one ends."""
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
         """When it began."""
+
+    @_builtins.property
+    def request(self) -> Global___ReindexRequest:
+        """What was asked for."""
 
     def __init__(
         self,
@@ -254,10 +262,12 @@ class ReindexProgress(_message.Message):
         enqueued_count: _builtins.int = ...,
         due_count: _builtins.int = ...,
         start_time: _timestamp_pb2.Timestamp | None = ...,
+        through_id: _builtins.str = ...,
+        request: Global___ReindexRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["request", b"request", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_count", b"due_count", "enqueued_count", b"enqueued_count", "index", b"index", "name", b"name", "start_time", b"start_time", "total_count", b"total_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due_count", b"due_count", "enqueued_count", b"enqueued_count", "index", b"index", "name", b"name", "request", b"request", "start_time", b"start_time", "through_id", b"through_id", "total_count", b"total_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
