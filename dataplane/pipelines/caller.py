@@ -14,11 +14,11 @@ class Caller:
     principal_id: str
     snapshot: PolicySnapshot
 
-    def may(self, permission: str, namespace: str) -> bool:
-        """Whether a permission is granted on a namespace."""
+    def may(self, permission: str, namespace: str | None) -> bool:
+        """Whether a permission is granted on a namespace; None: on `*`, for what is not about one."""
         return self.snapshot.access.allows(self.principal_id, permission, namespace)
 
-    def require(self, permission: str, namespace: str) -> None:
+    def require(self, permission: str, namespace: str | None) -> None:
         """Raises PermissionDenied unless it is granted."""
         if not self.may(permission, namespace):
             raise PermissionDenied(permission, namespace)
