@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from redis.asyncio import RedisCluster
+from redis.exceptions import OutOfMemoryError
 
 from dataplane.adapters.redis.connection import RedisConnection
 from dataplane.adapters.redis.health import examine
@@ -80,7 +81,7 @@ class RedisCache:
         async with self._calling(deadline_s):
             epochs = await self._epochs(keys)
             if None in epochs:
-                await self._begin([key for key, epoch in zip(keys, epochs, strict=True) if epoch is None])
+                await self._begin([key for key, epoch in zip(keys, epochs, strict=True) if epoch is None], anew=False)
                 epochs = await self._epochs(keys)
         told = [(epoch or b"").decode() for epoch in epochs]
         if "" in told:  # gone again: nothing cached under this stamp is found again
@@ -91,10 +92,12 @@ class RedisCache:
         """See the port."""
         if not namespaces:
             return
-        async with self._calling(deadline_s), self._connection.pipeline() as pipe:
-            for key in self._epoch_keys(sorted({"", *namespaces})):
-                pipe.set(key, secrets.token_urlsafe(12), px=EPOCH_TTL_MS)
-            await pipe.execute()
+        keys = self._epoch_keys(sorted({"", *namespaces}))
+        async with self._calling(deadline_s):
+            try:
+                await self._begin(keys, anew=True)
+            except OutOfMemoryError:
+                await self._end(keys)
 
     async def bury(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port. Those whose time is over go."""
@@ -150,11 +153,18 @@ class RedisCache:
             return _bytes(await client.mget_nonatomic(keys))
         return _bytes(await client.mget(keys))
 
-    async def _begin(self, keys: Sequence[str]) -> None:
-        """Gives each an epoch of its own, unless another process did just now."""
+    async def _begin(self, keys: Sequence[str], *, anew: bool) -> None:
+        """Gives each a new epoch; unless `anew`, only those that have none by now."""
         async with self._connection.pipeline() as pipe:
             for key in keys:
-                pipe.set(key, secrets.token_urlsafe(12), px=EPOCH_TTL_MS, nx=True)
+                pipe.set(key, secrets.token_urlsafe(12), px=EPOCH_TTL_MS, nx=not anew)
+            await pipe.execute()
+
+    async def _end(self, keys: Sequence[str]) -> None:
+        """Takes the epochs away, which a full Redis does, too; who needs them begins new ones."""
+        async with self._connection.pipeline() as pipe:
+            for key in keys:
+                pipe.execute_command("UNLINK", key)
             await pipe.execute()
 
     def _run_of(self, key: str) -> str:

@@ -13,6 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import NoPermissionError, ResponseError
+from redis.exceptions import TimeoutError as NotInTime
 
 from dataplane.adapters.redis.diagnosis import DRIVER_ERRORS, check_server, misconfiguration, words_of
 from dataplane.adapters.redis.options import RedisMode, RedisOptions
@@ -96,12 +97,12 @@ class RedisConnection:
             await sentinel.aclose()
 
     async def _first_look(self, deadline_s: float) -> Mapping[str, Any]:
+        hint = "; does it speak TLS on this port?" if self.options.tls is not None else ""
         try:
             async with asyncio.timeout_at(deadline_s):
                 await self.client.ping()
                 return await self.info("server")
-        except TimeoutError:
-            hint = "; does it speak TLS on this port?" if self.options.tls is not None else ""
+        except (TimeoutError, NotInTime):
             raise BackendUnavailable(self.backend, f"does not answer in time{hint}") from None
         except DRIVER_ERRORS as error:
             problem = misconfiguration(error, self.options)

@@ -51,6 +51,7 @@ _TOLD = (
     (("unknown command 'SENTINEL'",), "no sentinel"),
     (("Cluster mode is not enabled", "cluster support disabled"), "no cluster"),
     (("No master found",), "no master"),
+    (("DB index is out of range", "invalid DB index"), "database"),
 )
 
 _ADVICE = {
@@ -59,6 +60,7 @@ _ADVICE = {
     "no tls": "the server does not speak TLS on this port; leave tls out, or take its TLS port",
     "no sentinel": "the server is not a Sentinel; set mode to standalone, or give the addresses of Sentinels",
     "no cluster": "the server is not a node of a cluster; set mode to standalone",
+    "database": "the server has no database of this number; set database to 0",
     "cluster": "the server is a node of a cluster; set mode to cluster",
     "sentinel": "the address is a Sentinel's; set mode to sentinel and name the master",
 }
@@ -79,6 +81,8 @@ def misconfiguration(error: Exception, options: RedisOptions) -> str:
 
 def check_server(options: RedisOptions, backend: str, server: Mapping[str, Any]) -> None:
     """Raises Misconfigured for a server (its INFO) that is too old or of another form. What it hides passes."""
+    if options.mode is RedisMode.CLUSTER and options.database != 0:
+        raise Misconfigured(backend, "a cluster has database 0 alone; set database to 0")
     version = str(server.get("redis_version", ""))
     if version and "valkey_version" not in server and version_of(version) < OLDEST_VERSION:
         raise Misconfigured(backend, f"Redis {version} is too old; take 6.2 or newer")
