@@ -10,7 +10,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.longrunning import operations_pb2
 
@@ -31,12 +31,12 @@ PAGE_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class ReindexOptions:
-    """Seconds between looks for rebuilds that ended unfinished, and after which one counts as such; and of a rebuild."""
+    """Seconds between looks for abandoned rebuilds, after which one counts as such, and for a step; and each one's."""
 
     look_s: float = 5.0
     abandoned_s: float = 30.0
     step_timeout_s: float = 30.0
-    rebuild: RebuildOptions = RebuildOptions()
+    rebuild: RebuildOptions = field(default_factory=RebuildOptions)
 
 
 class Reindexing:
@@ -164,7 +164,7 @@ class Reindexing:
         beating = asyncio.create_task(self._beat(index))
         try:
             await Rebuild(self._parts, self._options.rebuild, record, index).run()
-        except Exception as error:  # a defect must end the operation, or it would be begun for ever
+        except Exception as error:  # noqa: BLE001 - a defect must end the operation, or it would be begun for ever
             await self._fail(record, error)
         finally:
             beating.cancel()
