@@ -18,10 +18,19 @@ TYPICAL_LENGTH = 30
 
 def term_weights(counts: Mapping[str, int]) -> dict[str, float]:
     """The weight of each token of a memory, 0 to K1 + 1, given how often each occurs."""
-    norm = K1 * (1 - B + B * sum(counts.values()) / TYPICAL_LENGTH)
+    norm = _norm(sum(counts.values()))
     return {token: count * (K1 + 1) / (count + norm) for token, count in counts.items()}
+
+
+def single_weight(length: int) -> float:
+    """The weight of a token that occurs once in a memory of so many."""
+    return (K1 + 1) / (1 + _norm(length))
 
 
 def inverse_frequency(memories: int, holding: int) -> float:
     """How telling a token is that `holding` of so many `memories` hold; above 0."""
     return math.log(1 + (memories - holding + 0.5) / (holding + 0.5))
+
+
+def _norm(length: int) -> float:
+    return K1 * (1 - B + B * length / TYPICAL_LENGTH)

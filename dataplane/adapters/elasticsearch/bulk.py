@@ -14,11 +14,13 @@ from typing import Any
 
 from dataplane.adapters.elasticsearch.connection import BACKEND, Connection, Refused, unavailable
 from dataplane.adapters.elasticsearch.filters import filterable
-from dataplane.adapters.elasticsearch.terms import FIELD, indexed
-from dataplane.adapters.payload_filters import payload_of
+from dataplane.adapters.elasticsearch.terms import indexed
+from dataplane.adapters.payload_filters import encode
 from dataplane.errors import BackendUnavailable, EntriesRefused
-from dataplane.model import IndexEntry, IndexKey
+from dataplane.logic.fingerprint import fingerprint
+from dataplane.model import IndexEntry, IndexKey, Pool
 
+HELD = ("memory_id", "version", "namespace", "fingerprint")
 MAX_ID_BYTES = 512
 ROUNDS = 3
 """How often a conflict is looked into before the batch is left to the next try."""
@@ -179,7 +181,7 @@ async def fetch(
     """What the server holds of these memories, in their order, as it is now: also what no search finds yet."""
     wanted = [{"_id": document_id(key.memory_id), "routing": key.namespace} for key in keys]
     answer = await connection.require(
-        lambda client: client.mget(index=alias, docs=wanted, source_includes=["memory_id", "version", "namespace"]),
+        lambda client: client.mget(index=alias, docs=wanted, source_includes=list(HELD)),
         deadline_s,
     )
     for held in answer["docs"]:
@@ -189,8 +191,19 @@ async def fetch(
 
 
 def _document(entry: IndexEntry) -> str:
-    payload = payload_of(entry)
-    terms, numbers = payload.pop("terms"), payload.pop("numbers")
+    encoded = encode(entry.fields)
+    terms, numbers = encoded["terms"], encoded["numbers"]
     assert isinstance(terms, list)
     assert isinstance(numbers, dict)
-    return json.dumps({**payload, **filterable(terms, numbers), "payload_terms": terms, FIELD: indexed(entry.tokens)})
+    return json.dumps(
+        {
+            "memory_id": entry.memory_id,
+            "version": entry.version,
+            "namespace": entry.namespace,
+            "fingerprint": fingerprint(entry),
+            "payload_terms": terms,
+            **({"shared": entry.namespace} if entry.pool is Pool.SHARED else {}),
+            **filterable(terms, numbers),
+            **indexed(entry.tokens),
+        }
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataplane.adapters.elasticsearch.filters import NUMBER_FIELDS
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
-from dataplane.adapters.elasticsearch.terms import FIELD
+from dataplane.adapters.elasticsearch.terms import FIELD, WEIGHT_FIELD
 
 FORMAT = 1
 """Raise it when what is indexed of a memory changes."""
@@ -70,7 +70,7 @@ class Layout:
             "dynamic": "strict",
             "_meta": self.meta,
             "_routing": {"required": True},
-            "_source": {"includes": ["memory_id", "version", "namespace", "payload_terms"]},
+            "_source": {"includes": ["memory_id", "version", "namespace", "fingerprint", "payload_terms"]},
             "properties": {
                 FIELD: {
                     "type": "text",
@@ -79,12 +79,14 @@ class Layout:
                     "index_options": "docs",
                     "norms": False,
                 },
+                WEIGHT_FIELD: {"type": "double", "index": False},
                 "namespace": _KEYWORD,
                 "shared": _MATCHED_KEYWORD,
                 "terms": _MATCHED_KEYWORD,
                 "ranges": _MATCHED_KEYWORD,
                 "numbers": {"properties": {name: {"type": "double"} for name in NUMBER_FIELDS}},
                 "memory_id": _RETURNED_KEYWORD,
+                "fingerprint": _RETURNED_KEYWORD,
                 "version": {"type": "long", "index": False},
                 "payload_terms": {"type": "object", "enabled": False},
             },

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataplane.adapters.elasticsearch import upkeep
-from dataplane.adapters.elasticsearch.bulk import BulkWriter, deleting, fetch, indexing
+from dataplane.adapters.elasticsearch.bulk import HELD, BulkWriter, deleting, fetch, indexing
 from dataplane.adapters.elasticsearch.connection import BACKEND, Connection
 from dataplane.adapters.elasticsearch.filters import translate, translate_scope
 from dataplane.adapters.elasticsearch.layout import Layout
@@ -101,13 +101,11 @@ class ElasticsearchTextIndex:
 
     async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
-        lean = {**LEAN, "docvalue_fields": ["memory_id", "version", "namespace"]}
+        lean = {**LEAN, "docvalue_fields": list(HELD)}
         everything = {"query": {"match_all": {}}, "sort": ["_shard_doc"], "size": PAGE, **lean}
         async with every_hit(self._connection, self._layout.alias, None, everything, deadline_s) as hits:
-            return {
-                hit["fields"]["memory_id"][0]: Held(hit["fields"]["version"][0], hit["fields"]["namespace"][0])
-                async for hit in hits
-            }
+            rows = [[hit["fields"][field][0] for field in HELD] async for hit in hits]
+        return {memory_id: Held(*values) for memory_id, *values in rows}
 
     async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
         """See the port. Also what was written and is not found by searches yet."""
@@ -116,7 +114,8 @@ class ElasticsearchTextIndex:
             asked = keys[start : start + FETCHED]
             found = await fetch(self._connection, self._layout.alias, asked, deadline_s)
             sources = [document["_source"] for document in found if document.get("found")]
-            held |= {source["memory_id"]: Held(source["version"], source["namespace"]) for source in sources}
+            rows = [[source[field] for field in HELD] for source in sources]
+            held |= {memory_id: Held(*values) for memory_id, *values in rows}
         return held
 
     async def count(self, deadline_s: float) -> int:

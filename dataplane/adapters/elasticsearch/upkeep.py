@@ -62,6 +62,7 @@ async def replace(connection: Connection, layout: Layout, deadline_s: float) -> 
         await connection.ask(  # left behind by a call that was cut short
             lambda client: client.indices.delete(index=fresh, ignore_unavailable=True), deadline_s
         )
+        await _put_template(connection, layout, deadline_s)
         await connection.ask(lambda client: client.indices.create(index=fresh), deadline_s)
         actions: list[dict[str, Any]] = [{"add": {"index": fresh, "alias": layout.alias, "is_write_index": True}}]
         actions += [{"remove_index": {"index": index}} for index in current]
@@ -71,7 +72,7 @@ async def replace(connection: Connection, layout: Layout, deadline_s: float) -> 
 
 
 async def _make(connection: Connection, layout: Layout, deadline_s: float) -> None:
-    await connection.ask(lambda client: client.indices.put_index_template(**layout.template()), deadline_s)
+    await _put_template(connection, layout, deadline_s)
     aliases = {layout.alias: {"is_write_index": True}}
     try:
         await connection.ask(
@@ -80,6 +81,10 @@ async def _make(connection: Connection, layout: Layout, deadline_s: float) -> No
     except Refused as refused:
         if refused.kind != "resource_already_exists_exception":  # another data plane was faster
             raise
+
+
+async def _put_template(connection: Connection, layout: Layout, deadline_s: float) -> None:
+    await connection.ask(lambda client: client.indices.put_index_template(**layout.template()), deadline_s)
 
 
 async def _server_versions(connection: Connection, deadline_s: float) -> set[str]:
