@@ -14,6 +14,7 @@ from memplane.cli.forget import forget
 from memplane.cli.get import get
 from memplane.cli.history import history
 from memplane.cli.list import list_memories
+from memplane.cli.maintenance import indexes
 from memplane.cli.policy import policy
 from memplane.cli.search import search
 from memplane.cli.session import connection_options
@@ -29,6 +30,7 @@ COMMANDS = (
     policy,
     fleet,
     doctor,
+    indexes,
     write,
     search,
     context,
