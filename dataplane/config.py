@@ -43,8 +43,9 @@ class DataPlaneConfig:
     """Everything that the data plane takes from outside.
 
     `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `parts` has one for
-    each of ADAPTERS. `projector_paused`: writes are committed but not projected, for maintenance. `ready_file` gets
-    `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text` or `json`) is said on stdout then.
+    each of ADAPTERS; `redis` is the section that cache and queue share. `projector_paused`: writes are committed but
+    not projected, for maintenance. `ready_file` gets `{"address", "pid"}` as JSON once calls are answered; `announce`
+    (`none`, `text` or `json`) is said on stdout then.
     """
 
     listen: str
@@ -55,6 +56,7 @@ class DataPlaneConfig:
     trusted_key: Path
     bootstrap_admin_sha256: Secret | None
     parts: Mapping[str, Part]
+    redis: Table
     metrics_listen: str
     projector_paused: bool
     ready_file: Path | None
@@ -94,6 +96,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         trusted_key=given.required_path("trusted-key"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
         parts=_parts(sections, given.text("embedder")),
+        redis=sections.get("redis", {}),
         metrics_listen=given.optional_address("metrics-listen"),
         projector_paused=given.choice("projector", ("on", "paused")) == "paused",
         ready_file=given.path("ready-file"),

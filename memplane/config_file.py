@@ -17,11 +17,11 @@ SECTIONS = (
     "record_store",
     "vector_index",
     "text_index",
+    "redis",
     "cache",
     "queue",
     "embedder",
     "next_embedder",
-    "metrics",
 )
 MAX_BYTES = 1024 * 1024
 _VARIABLE = re.compile(r"\$(?:\$|\{([^}]*)\})")

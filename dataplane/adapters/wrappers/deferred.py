@@ -26,7 +26,7 @@ Open = Callable[[], Awaitable[T]]
 """Opens the backend. Raises BackendUnavailable when nothing answers and Misconfigured when it cannot be used."""
 
 
-async def opened_or_deferred(port: type[T], backend: str, open_backend: Open[T]) -> T:
+async def opened_or_deferred(port: type[Any], backend: str, open_backend: Open[T]) -> T:
     """The backend, opened, or a stand-in that goes on trying. `port` tells what can be called. Raises Misconfigured."""
     try:
         async with asyncio.timeout(FIRST_TRY_S):
