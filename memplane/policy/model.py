@@ -128,7 +128,7 @@ class WritePolicy(Section):
     dedup_similarity: Unit = 0.95
     dedup: bool = True
     contradiction_similarity: Unit = 0.9
-    batch_interval_s: Positive = 5.0
+    batch_interval_s: Positive = 0.1
     batch_size: Annotated[int, Field(ge=1, le=1000)] = 50
     rules: tuple[WriteRule, ...] = Field(default_factory=_default_rules)
     max_content_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
