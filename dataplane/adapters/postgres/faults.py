@@ -34,6 +34,9 @@ _MEANS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+OUTRUN = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+"""Another transaction was first and this one was undone: it may succeed when done again."""
+
 
 def means(error: psycopg.Error) -> str:
     """What an error says, without anything of a row."""

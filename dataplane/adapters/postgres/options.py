@@ -12,6 +12,9 @@ SCHEMA = "memplane"
 MIN_SERVER_VERSION = 140_000
 """PostgreSQL 14, as `server_version_num` says it."""
 
+MONTHS_AHEAD = 3
+"""For how many months partitions are made before they are needed."""
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresOptions:
@@ -25,7 +28,7 @@ class PostgresOptions:
     `pool_size`: most connections of this process to each server. `connect_timeout_s`: for one connection, whole
     seconds, at least 2. `statement_timeout_s`: most that one statement may take, whatever the deadline.
     `replica_max_lag_s`: a replica further behind, or of unknown lag, is not read from. `replica_memory_ms`: for how
-    long what a replica said of its position is believed. `batch_size`: commits in one transaction. `queue_size`:
+    long what a replica said of its lag is believed. `batch_size`: commits in one transaction. `queue_size`:
     commits that may wait. `prepare_threshold`: uses of a statement before the server prepares it; None: never, for a
     pgBouncer older than 1.21 in transaction mode. Figures are unmeasured but for `batch_size` (bench/postgres.py).
     """
@@ -39,7 +42,7 @@ class PostgresOptions:
     connect_timeout_s: float = 5.0
     statement_timeout_s: float = 30.0
     replica_max_lag_s: float = 10.0
-    replica_memory_ms: float = 50.0
+    replica_memory_ms: float = 500.0
     batch_size: int = 512
     queue_size: int = 20_000
     prepare_threshold: int | None = 3

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
-from dataplane.adapters.postgres.faults import lost, remaining_s, translated
+from dataplane.adapters.postgres.faults import OUTRUN, lost, remaining_s, translated
 from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
@@ -61,18 +61,23 @@ class Pool:
         self._closed = True
         await self._pool.close()
 
+    def check(self, deadline_s: float) -> float:
+        """Seconds left; raises BackendUnavailable past the deadline and after `close`."""
+        if self._closed:
+            raise BackendUnavailable(self._backend, "closed")
+        return remaining_s(deadline_s, self._backend)
+
     @asynccontextmanager
     async def connection(self, deadline_s: float) -> AsyncIterator[Connection]:
         """Lends a connection in autocommit; errors of the driver leave as BackendUnavailable."""
         with translated(self._backend):
-            async with self._lent(deadline_s) as connection:
+            async with self.lend(deadline_s) as connection:
                 yield connection
 
     @asynccontextmanager
-    async def _lent(self, deadline_s: float) -> AsyncIterator[Connection]:
-        left_s = remaining_s(deadline_s, self._backend)
-        if self._closed:
-            raise BackendUnavailable(self._backend, "closed")
+    async def lend(self, deadline_s: float) -> AsyncIterator[Connection]:
+        """Lends a connection in autocommit; errors of the driver leave as they are, passed time as TimeoutError."""
+        left_s = self.check(deadline_s)
         async with asyncio.timeout(left_s), self._pool.connection(timeout=left_s) as connection:
             yield connection
 
@@ -82,7 +87,7 @@ class Pool:
 
         Errors of the driver leave as they are.
         """
-        async with self._lent(deadline_s) as connection, connection.transaction():
+        async with self.lend(deadline_s) as connection, connection.transaction():
             await self.enter(connection, scope, deadline_s)
             yield connection
 
@@ -98,43 +103,53 @@ class Pool:
         await connection.execute(_SETTINGS, settings)
 
     async def read(self, scope: Scope, statement: str, parameters: Parameters, deadline_s: float) -> list[Row]:
-        """The rows of one statement in a scope, in one round trip; tried again when its connection was dead."""
+        """The rows of one statement in a scope; see `transact`."""
+        return await self.transact(scope, [(statement, parameters)], deadline_s)
+
+    async def transact(
+        self,
+        scope: Scope,
+        queries: Sequence[tuple[str, Parameters]],
+        deadline_s: float,
+        *,
+        is_repeatable: bool = True,
+    ) -> list[Row]:
+        """Runs statements in a scope as one transaction, in one round trip; the rows of the last one, if it has any.
+
+        What lost against another transaction is done again, and what met a dead connection, too, if it is repeatable:
+        that it may be done twice. Raises BackendUnavailable.
+        """
         with translated(self._backend):
             while True:
-                async with self._lent(deadline_s) as connection:
+                async with self.lend(deadline_s) as connection:
                     try:
-                        return await self._read(connection, scope, (statement, parameters), deadline_s)
+                        return await self._transact(connection, scope, queries, deadline_s)
+                    except OUTRUN:
+                        continue
                     except psycopg.Error as error:
                         if not lost(connection, error):
                             raise
+                        failure = error
                 await self.forget_dead(deadline_s)
+                if not is_repeatable:
+                    raise failure
 
-    async def _read(
-        self, connection: Connection, scope: Scope, query: tuple[str, Parameters], deadline_s: float
+    async def _transact(
+        self, connection: Connection, scope: Scope, queries: Sequence[tuple[str, Parameters]], deadline_s: float
     ) -> list[Row]:
         # A pipeline in autocommit is one transaction, up to its end.
-        async with connection.cursor(binary=True) as cursor:
+        async with connection.cursor(binary=True) as last:
             async with connection.pipeline():
                 await self.enter(connection, scope, deadline_s)
-                await cursor.execute(query[0], query[1])
-            return await cursor.fetchall()
-
-    async def change(self, scope: Scope, statement: str, parameters: Parameters, deadline_s: float) -> list[Row]:
-        """As `read`, for one statement that may be done twice and returns rows."""
-        return await self.read(scope, statement, parameters, deadline_s)
+                for statement, parameters in queries[:-1]:
+                    await connection.execute(statement, parameters)
+                await last.execute(*queries[-1])
+            return await last.fetchall() if last.description else []
 
     async def forget_dead(self, deadline_s: float) -> None:
         """Drops idle connections that the server has closed, so that not every caller meets one."""
         async with asyncio.timeout_at(deadline_s):
             await self._pool.check()
-
-    async def run_all(self, scope: Scope, queries: Sequence[tuple[str, Parameters]], deadline_s: float) -> None:
-        """Runs statements in order as one transaction, in one round trip."""
-        with translated(self._backend):
-            async with self._lent(deadline_s) as connection, connection.pipeline():
-                await self.enter(connection, scope, deadline_s)
-                for statement, parameters in queries:
-                    await connection.execute(statement, parameters)
 
 
 def connection_arguments(options: PostgresOptions) -> dict[str, Any]:

@@ -1,0 +1,214 @@
+"""A plan as statements: one for each table, however many rows, in one round trip with COMMIT.
+
+COPY is not for tables with row-level security; arrays unnested by the server come close to it. The counter of positions
+is taken last, so that its lock, which orders the commits of all processes, is held for the shortest time. The list of
+indexes is read after that in a statement of its own, so that it is the one that `register_index` left.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dataplane.adapters.postgres.clauses import Parameters, fields_to_json, fill
+from dataplane.adapters.postgres.plan import Plan, VersionRow
+from dataplane.adapters.postgres.pool import Connection, Pool
+from dataplane.adapters.record_rows import COLUMNS, values_of, vector_to_blob
+from dataplane.adapters.record_rules import FieldsOf
+from dataplane.model import SYSTEM_SCOPE, Memory, Scope, State
+
+Query = tuple[str, Parameters]
+
+_TYPES: Final = {
+    **dict.fromkeys(COLUMNS, "bigint"),
+    **dict.fromkeys(("kind", "layer", "state", "pool", "source_type"), "smallint"),
+    **dict.fromkeys(("confidence", "strength"), "double precision"),
+    **dict.fromkeys(("memory_id", "namespace", "subject_id", "session_id", "category", "fact_key"), "text"),
+    **dict.fromkeys(("content_hash", "statement_key", "superseded_by_id"), "text"),
+    "body": "bytea",
+}
+_ENUMS: Final = frozenset(name for name, type_name in _TYPES.items() if type_name == "smallint")
+_NAMES: Final = ", ".join(COLUMNS)
+_UNNESTED: Final = ", ".join(f"%({name})s::{_TYPES[name]}[]" for name in COLUMNS)
+
+_INSERT = fill(
+    "INSERT INTO memplane.memories ({names}, fields) SELECT {names}, fields::jsonb"
+    " FROM unnest({unnested}, %(fields)s::text[]) AS t ({names}, fields)",
+    names=_NAMES,
+    unnested=_UNNESTED,
+)
+_UPDATE = fill(
+    "UPDATE memplane.memories AS m SET {sets}, fields = t.fields::jsonb"
+    " FROM unnest({unnested}, %(fields)s::text[]) AS t ({names}, fields) WHERE m.memory_id = t.memory_id",
+    names=_NAMES,
+    unnested=_UNNESTED,
+    sets=", ".join(f"{name} = t.{name}" for name in COLUMNS[1:]),
+)
+_INSERT_VERSIONS = fill(
+    "INSERT INTO memplane.memory_versions ({names}, record_time_us, principal_id, change, reason)"
+    " SELECT * FROM unnest({unnested}, %(record_time_us)s::bigint[], %(principal_id)s::text[], %(change)s::text[],"
+    " %(reason)s::text[])",
+    names=_NAMES,
+    unnested=_UNNESTED,
+)
+_INSERT_EMBEDDINGS = """
+INSERT INTO memplane.embeddings (memory_id, version, model, namespace, pool, vector)
+SELECT * FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(models)s::text[], %(namespaces)s::text[],
+    %(pools)s::smallint[], %(vectors)s::bytea[])"""
+_FORGET_REQUESTS = """
+WITH oldest AS MATERIALIZED (SELECT principal_id, request_id FROM memplane.requests
+    WHERE expire_time_us <= %(now_us)s ORDER BY expire_time_us LIMIT 500 FOR UPDATE SKIP LOCKED),
+gone AS (DELETE FROM memplane.requests AS r
+    USING (SELECT * FROM oldest UNION SELECT * FROM unnest(%(principals)s::text[], %(requests)s::text[]))
+        AS k (principal_id, request_id)
+    WHERE r.principal_id = k.principal_id AND r.request_id = k.request_id AND r.expire_time_us <= %(now_us)s
+    RETURNING r.principal_id, r.request_id)
+DELETE FROM memplane.request_memories AS m USING gone
+WHERE m.principal_id = gone.principal_id AND m.request_id = gone.request_id"""
+_INSERT_REQUESTS = """
+INSERT INTO memplane.requests (principal_id, request_id, namespace, payload_hash, response, expire_time_us)
+SELECT * FROM unnest(%(principals)s::text[], %(requests)s::text[], %(namespaces)s::text[], %(hashes)s::text[],
+    %(responses)s::bytea[], %(expire_times)s::bigint[])"""
+_INSERT_REQUEST_MEMORIES = """
+INSERT INTO memplane.request_memories (memory_id, principal_id, request_id, namespace)
+SELECT * FROM unnest(%(ids)s::text[], %(principals)s::text[], %(requests)s::text[], %(namespaces)s::text[])"""
+_INSERT_DECISIONS = """
+INSERT INTO memplane.decisions (namespace, memory_id, time_us, principal_id, action, score, policy_version, payload)
+SELECT * FROM unnest(%(namespaces)s::text[], %(ids)s::text[], %(times)s::bigint[], %(principals)s::text[],
+    %(actions)s::smallint[], %(scores)s::double precision[], %(policies)s::text[], %(payloads)s::bytea[])"""
+_INSERT_CONFLICTS = """
+INSERT INTO memplane.conflicts (namespace, time_us, winner_id, loser_id, fact_key, similarity, rule)
+SELECT * FROM unnest(%(namespaces)s::text[], %(times)s::bigint[], %(winners)s::text[], %(losers)s::text[],
+    %(facts)s::text[], %(similarities)s::double precision[], %(rules)s::text[])"""
+TAKE_POSITIONS = """
+UPDATE memplane.last_position SET position = position + %(count)s::bigint RETURNING position - %(count)s::bigint"""
+"""The newest position before; from now on no other transaction commits a change before this one."""
+ADD_TO_OUTBOX = """
+INSERT INTO memplane.outbox (index_id, position, memory_id, namespace, time_us)
+SELECT i.index_id, l.position - %(count)s::bigint + c.number, c.memory_id, c.namespace, (SELECT memplane.now_us())
+FROM memplane.last_position AS l, memplane.indexes AS i,
+    unnest(%(ids)s::text[], %(namespaces)s::text[]) WITH ORDINALITY AS c (memory_id, namespace, number)"""
+_LAST_POSITION = "SELECT position FROM memplane.last_position"
+
+
+async def write(
+    connection: Connection, pool: Pool, plan: Plan, scope: Scope, fields_of: FieldsOf, deadline_s: float
+) -> int:
+    """Writes the plan, commits, and returns the newest position before. The transaction stands in the scope."""
+    async with connection.pipeline():
+        if plan.expired_us is not None:
+            await pool.enter(connection, SYSTEM_SCOPE, deadline_s)
+            await connection.execute(*_forget_requests(plan, plan.expired_us))
+            await pool.enter(connection, scope, deadline_s)
+        for statement, parameters in (*_memories(plan, fields_of), *_logs(plan)):
+            await connection.execute(statement, parameters)
+        count = len(plan.outbox)
+        counter = await connection.execute(TAKE_POSITIONS if count else _LAST_POSITION, {"count": count})
+        if plan.outbox:
+            await connection.execute(ADD_TO_OUTBOX, {"count": count, **_listed(("ids", "namespaces"), plan.outbox)})
+        await connection.execute("COMMIT")
+    [(before,)] = await counter.fetchall()
+    return int(before)
+
+
+def _memories(plan: Plan, fields_of: FieldsOf) -> list[Query]:
+    """Rows that free a unique key come before those that may take it."""
+    freeing = [memory for memory in plan.updated.values() if memory.state is not State.ACTIVE]
+    others = [memory for memory in plan.updated.values() if memory.state is State.ACTIVE]
+    queries = [(_UPDATE, _rows(memories, fields_of)) for memories in (freeing, others) if memories]
+    if plan.inserted:
+        queries.append((_INSERT, _rows(list(plan.inserted.values()), fields_of)))
+    if plan.versions:
+        queries.append((_INSERT_VERSIONS, _version_rows(plan.versions)))
+    if plan.embeddings:
+        names = ("ids", "versions", "models", "namespaces", "pools", "vectors")
+        rows = [
+            (memory.memory_id, memory.version, model, memory.namespace, int(memory.pool), vector_to_blob(vector))
+            for memory, model, vector in plan.embeddings
+        ]
+        queries.append((_INSERT_EMBEDDINGS, _listed(names, rows)))
+    return queries
+
+
+def _rows(memories: Sequence[Memory], fields_of: FieldsOf) -> Parameters:
+    return {**_heads(memories), "fields": [fields_to_json(fields_of(memory)) for memory in memories]}
+
+
+def _version_rows(versions: Sequence[VersionRow]) -> Parameters:
+    names = ("record_time_us", "principal_id", "change", "reason")
+    logged = [(row.commit.now_us, row.commit.principal_id, row.change.value, row.commit.reason) for row in versions]
+    return {**_heads([row.memory for row in versions]), **_listed(names, logged)}
+
+
+def _heads(memories: Sequence[Memory]) -> Parameters:
+    listed = _listed(COLUMNS, [values_of(memory) for memory in memories])
+    return {name: list(map(int, values)) if name in _ENUMS else values for name, values in listed.items()}
+
+
+def _listed(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Parameters:
+    """Rows as one list a column."""
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _forget_requests(plan: Plan, now_us: int) -> Query:
+    return _FORGET_REQUESTS, {
+        "now_us": now_us,
+        "principals": [principal_id for principal_id, _ in plan.requests],
+        "requests": [request_id for _, request_id in plan.requests],
+    }
+
+
+def _logs(plan: Plan) -> list[Query]:
+    queries: list[Query] = []
+    if plan.requests:
+        queries.append((_INSERT_REQUESTS, _request_rows(plan)))
+    named = [
+        (memory_id, *key, row.namespace) for key, row in plan.requests.items() for memory_id in sorted(row.memory_ids)
+    ]
+    if named:
+        queries.append((_INSERT_REQUEST_MEMORIES, _listed(("ids", "principals", "requests", "namespaces"), named)))
+    if plan.decisions:
+        queries.append((_INSERT_DECISIONS, _decision_rows(plan)))
+    if plan.conflicts:
+        queries.append((_INSERT_CONFLICTS, _conflict_rows(plan)))
+    return queries
+
+
+def _request_rows(plan: Plan) -> Parameters:
+    names = ("principals", "requests", "namespaces", "hashes", "responses", "expire_times")
+    return _listed(
+        names,
+        [
+            (*key, row.namespace, row.record.payload_hash, row.record.response, row.record.expire_time_us)
+            for key, row in plan.requests.items()
+        ],
+    )
+
+
+def _decision_rows(plan: Plan) -> Parameters:
+    names = ("namespaces", "ids", "times", "principals", "actions", "scores", "policies", "payloads")
+    return _listed(
+        names,
+        [
+            (
+                commit.namespace,
+                commit.memory.memory_id if commit.memory else None,
+                commit.now_us,
+                commit.principal_id,
+                int(decision.action),
+                decision.score,
+                decision.policy_version,
+                decision.payload,
+            )
+            for commit, decision in plan.decisions
+        ],
+    )
+
+
+def _conflict_rows(plan: Plan) -> Parameters:
+    names = ("namespaces", "times", "winners", "losers", "facts", "similarities", "rules")
+    return _listed(
+        names,
+        [
+            (commit.namespace, commit.now_us, item.winner_id, item.loser_id, item.fact_key, item.similarity, item.rule)
+            for commit, item in plan.conflicts
+        ],
+    )
