@@ -73,7 +73,8 @@ def connect(options: QdrantOptions) -> Connection:
     grpc_options: dict[str, object] = {
         "grpc.keepalive_time_ms": 30_000,
         "grpc.keepalive_timeout_ms": 10_000,
-        "grpc.max_reconnect_backoff_ms": 5_000,
+        "grpc.initial_reconnect_backoff_ms": 200,
+        "grpc.max_reconnect_backoff_ms": 2_000,
     }
     if options.ca_file is not None:
         grpc_options["root_certificates"] = options.ca_file.read_bytes()

@@ -80,4 +80,4 @@ def held_in(points: Iterable[Found], held: dict[str, Held]) -> None:
         payload = point.payload or {}
         memory_id, version = payload["memory_id"], payload["version"]
         if memory_id not in held or version > held[memory_id].version:
-            held[memory_id] = Held(version, payload["namespace"])
+            held[memory_id] = Held(version, payload["namespace"], payload.get("fingerprint", ""))

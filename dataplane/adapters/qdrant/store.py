@@ -17,7 +17,7 @@ from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
 PAGE = 1000
 """Points read or removed in one call where no vectors come with them."""
-KEPT = ["memory_id", "version", "namespace"]
+KEPT = ["memory_id", "version", "namespace", "fingerprint"]
 """The payload that tells what a point holds."""
 OVERSAMPLING = 2.0
 """With quantisation, so many times `top_k` are scored again with full vectors. Unmeasured."""

@@ -12,4 +12,5 @@ def qdrant_peer() -> Iterator[QdrantPeer]:
     """A peer that tests share, each under a prefix of its own; one that stops or kills it makes its own."""
     peer = QdrantPeer.create()
     yield peer
+    peer.kill()  # in good order it would flush every collection first
     peer.close()

@@ -1,0 +1,222 @@
+"""HNSW against exact search on Qdrant's engine, and our Qdrant adapter against the client it stands on.
+
+python -m bench.qdrant_recall            recall@10 at 100,000 vectors: 384-d, m 16, ef_construct 200, ef 64 (minutes)
+python -m bench.qdrant_recall overhead   time of our calls ÷ that of the same calls made with qdrant-client
+
+The vectors are synthetic: 2,000 topics, each a direction around one common one, as embeddings of one language lie; a
+vector is a topic with noise, so that neighbours of a topic have a cosine of 0.9 and strangers one of 0.75. Questions
+are drawn the same way and are none of the vectors. The engine is Qdrant Edge; the adapter speaks with the peer of the
+tests.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    HnswIndexConfig,
+    KeywordIndexParams,
+    MatchValue,
+    Point,
+    Query,
+    QueryRequest,
+    SearchParams,
+    UpdateOperation,
+)
+
+from dataplane.adapters.payload_filters import payload_of
+from dataplane.adapters.qdrant.names import CollectionNames
+from dataplane.adapters.qdrant.options import QdrantOptions
+from dataplane.adapters.qdrant.points import point_id
+from dataplane.adapters.qdrant.vector import QdrantVectorIndex
+from dataplane.model import EVERYTHING, FieldValue, IndexEntry, Pool, Scope, Vector
+from tests.peers.qdrant.process import QdrantPeer
+
+COUNT, DIMENSION, TOPICS, QUESTIONS, TOP = 100_000, 384, 2000, 500, 10
+M, EF_CONSTRUCT, EF = 16, 200, 64
+NAMESPACES = {"large": 0.3, "small": 0.01}
+"""Share of the vectors in namespaces that are searched alone; the rest lie in others."""
+ROUNDS, BATCH = 300, 100
+
+
+def vectors(count: int, seed: int) -> Vector:
+    """`count` unit vectors, rows; the topics are the same for every seed."""
+    shape = np.random.default_rng(0)
+    common = _unit(shape.standard_normal(DIMENSION))
+    topics = _unit(_unit(shape.standard_normal((TOPICS, DIMENSION))) * 0.58 + common)
+    own = np.random.default_rng(seed)
+    noise = _unit(own.standard_normal((count, DIMENSION)))
+    return _unit(topics[own.integers(TOPICS, size=count)] + noise * 0.33).astype(np.float32)
+
+
+def recall() -> None:
+    """Builds the graph and prints recall and times."""
+    data, questions = vectors(COUNT, 1), vectors(QUESTIONS, 2)
+    draw = np.random.default_rng(3).random(COUNT)
+    small = NAMESPACES["small"]
+    namespaces = [
+        "small" if each < small else "large" if each < small + NAMESPACES["large"] else "rest" for each in draw
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        shard = _shard(folder)
+        began = time.perf_counter()
+        for start in range(0, COUNT, 500):
+            points = [
+                Point(at, data[at].tolist(), {"namespace": namespaces[at]})
+                for at in range(start, min(start + 500, COUNT))
+            ]
+            shard.update(UpdateOperation.upsert_points(points))
+        upserted = time.perf_counter()
+        shard.optimize()
+        built, info = time.perf_counter(), shard.info()
+        print(
+            f"{COUNT} vectors of {DIMENSION}: upserted in {upserted - began:.0f} s, graph in {built - upserted:.0f} s"
+        )
+        print(f"segments {info.segments_count}, vectors in the graph {info.indexed_vectors_count}")
+        for namespace in (None, *NAMESPACES):
+            here = np.array([namespace in (None, each) for each in namespaces])
+            for ef in (16, 32, EF, 128, 256):
+                _measure(shard, (data, here, namespace), questions, ef)
+        shard.close()
+
+
+def _measure(shard: EdgeShard, part: tuple[Vector, NDArray[np.bool_], str | None], questions: Vector, ef: int) -> None:
+    data, here, namespace = part
+    ids = np.flatnonzero(here)
+    exact = np.argsort(-(questions @ data[ids].T), axis=1)[:, :TOP]
+    only = Filter(must=[FieldCondition("namespace", match=MatchValue(namespace))]) if namespace else None
+    found, times = 0, []
+    for question, true in zip(questions, exact, strict=True):
+        request = QueryRequest(
+            TOP, query=Query.Nearest(question.tolist()), filter=only, params=SearchParams(hnsw_ef=ef)
+        )
+        began = time.perf_counter()
+        answer = shard.query(request)
+        times.append(time.perf_counter() - began)
+        found += len({point.id for point in answer} & set(ids[true].tolist()))
+    name = f"namespace of {len(ids)}" if namespace else f"all {len(ids)}"
+    print(f"{name}, ef {ef}: recall@{TOP} {found / (TOP * len(questions)):.4f}, median {median(times) * 1000:.2f} ms")
+
+
+def _shard(folder: str) -> EdgeShard:
+    shard = EdgeShard.create(
+        folder,
+        EdgeConfig(
+            vectors=EdgeVectorParams(size=DIMENSION, distance=Distance.Cosine),
+            hnsw_config=HnswIndexConfig(M, EF_CONSTRUCT, 10_000),
+            optimizers=EdgeOptimizersConfig(default_segment_number=1, max_segment_size=10_000_000),
+        ),
+    )
+    shard.update(UpdateOperation.create_field_index("namespace", KeywordIndexParams(is_tenant=True)))
+    return shard
+
+
+async def overhead() -> None:
+    """Prints our time ÷ the client's, by call: medians of turns taken alternately on one peer."""
+    peer = QdrantPeer.create()
+    try:
+        await _compare(peer)
+    finally:
+        peer.close()
+
+
+async def _compare(peer: QdrantPeer) -> None:
+    options = QdrantOptions(url=peer.url, timeout_s=60)
+    index = await QdrantVectorIndex.open(options, "bench", DIMENSION)
+    client = AsyncQdrantClient(
+        host="127.0.0.1", grpc_port=peer.port, prefer_grpc=True, check_compatibility=False, pool_size=1, timeout=60
+    )
+    name = CollectionNames(options.prefix, "bench", DIMENSION).common
+    entries = [_entry(at, vector) for at, vector in enumerate(vectors(10_000, 1))]
+    deadline_s = asyncio.get_running_loop().time() + 600
+    for start in range(0, len(entries), BATCH):
+        await index.upsert(entries[start : start + BATCH], deadline_s)
+    questions, scope = vectors(ROUNDS, 2), Scope(("dept.a",))
+    own = models.Filter(must=[models.FieldCondition(key="namespace", match=models.MatchValue(value="dept.a"))])
+
+    async def our_search(at: int) -> object:
+        return await index.search(scope, questions[at], EVERYTHING, TOP, EF, deadline_s)
+
+    async def raw_search(at: int) -> object:
+        return await client.query_points(
+            name,
+            query=questions[at].tolist(),
+            query_filter=own,
+            search_params=models.SearchParams(hnsw_ef=EF),
+            limit=TOP,
+            with_payload=["memory_id", "version"],
+        )
+
+    async def our_upsert(at: int) -> None:
+        await index.upsert(_batch(entries, at), deadline_s)
+
+    async def raw_upsert(at: int) -> None:
+        points = [
+            models.PointStruct(id=point_id(each.memory_id), vector=_listed(each), payload=payload_of(each))
+            for each in _batch(entries, at)
+        ]
+        await client.upsert(name, points, wait=True)
+
+    await _ratio("search, top 10 of a namespace of 10,000", our_search, raw_search, ROUNDS)
+    await _ratio(f"upsert of {BATCH}", our_upsert, raw_upsert, 60)
+    await index.close()
+    await client.close()
+
+
+async def _ratio(
+    name: str, ours: Callable[[int], Awaitable[object]], raw: Callable[[int], Awaitable[object]], rounds: int
+) -> None:
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for at in range(rounds):
+        for is_ours, call in ((True, ours), (False, raw)) if at % 2 else ((False, raw), (True, ours)):
+            began = time.perf_counter()
+            await call(at)
+            times[is_ours].append(time.perf_counter() - began)
+    ours_s, raw_s = median(times[True]), median(times[False])
+    print(f"{name}: ours {ours_s * 1000:.2f} ms, client {raw_s * 1000:.2f} ms, ratio {ours_s / raw_s:.2f}")
+
+
+def _entry(at: int, vector: Vector) -> IndexEntry:
+    fields: dict[str, FieldValue] = {
+        "kind": "FACT",
+        "state": "ACTIVE",
+        "subject_id": f"s{at % 50}",
+        "create_time": 1_700_000_000_000_000 + at,
+    }
+    memory_id = f"mem_{uuid.UUID(int=at).hex}"
+    return IndexEntry(memory_id, 1, "dept.a", Pool.PRIVATE, fields, embedding=vector)
+
+
+def _batch(entries: list[IndexEntry], at: int) -> list[IndexEntry]:
+    start = at * BATCH % len(entries)
+    return entries[start : start + BATCH]
+
+
+def _listed(entry: IndexEntry) -> list[float]:
+    assert entry.embedding is not None
+    return list(map(float, entry.embedding.tolist()))
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["overhead"]:
+        asyncio.run(overhead())
+    else:
+        recall()
