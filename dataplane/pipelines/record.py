@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from dataplane.changes import AccessRecord, RetrievalRecord
+from dataplane.logic.accesses import merged
 from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.record")
@@ -53,7 +54,7 @@ class Recorder:
         deadline_s = asyncio.get_running_loop().time() + self._timeout_s
         try:
             if accesses:
-                await self._store.record_accesses(accesses, deadline_s)
+                await self._store.record_accesses(merged(accesses), deadline_s)
                 accesses = []
             if retrievals:
                 await self._store.record_retrievals(retrievals, deadline_s)
