@@ -30,6 +30,8 @@ write_policy:
   threshold: 0.0
   short_term_threshold: 0.0
   dedup: false
+retrieve_policy:
+  query_cache_ttl_s: 0  # bench/cache.py measures answers from the cache; here each is found
 """
 
 
