@@ -15,6 +15,7 @@ from memplane.cli.get import get
 from memplane.cli.history import history
 from memplane.cli.list import list_memories
 from memplane.cli.maintenance import indexes
+from memplane.cli.operation import operation
 from memplane.cli.policy import policy
 from memplane.cli.search import search
 from memplane.cli.session import connection_options
@@ -32,6 +33,7 @@ COMMANDS = (
     doctor,
     indexes,
     write,
+    operation,
     search,
     context,
     get,

@@ -70,6 +70,7 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 Examples:
   memplane write dept.sales.agent_a "Acme renews its contract every March" --source USER
   memplane write dept.sales.agent_a "Prefers tea" --fact-key user:42/drink --subject 42
+  memplane write dept.sales.agent_a "Acme pays late" --queued
   git log -1 --format=%B | memplane write dept.engineering - --kind EPISODE --json"""
 )
 @click.argument("namespace")
@@ -83,15 +84,19 @@ Examples:
     "--ttl", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Not found after this long."
 )
 @click.option("--request-id", help="Makes retries safe.")
+@click.option("--queued", is_flag=True, help="Answer once it is queued; `memplane operation` tells what became of it.")
 @click.option("--dry-run", "validate_only", is_flag=True, help="Decide and answer, store nothing.")
 @connection_options
 @pass_session
 def write(session: Session, /, namespace: str, content: str, **options: Any) -> None:
     """Proposes one memory; the policy decides whether and where it is kept.
 
-    CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused.
+    CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused; with
+    --queued that it is accepted.
     """
     text = read_stdin() if content == "-" else content
+    if options.pop("queued"):
+        options["delivery"] = "QUEUED"
     if options["ttl"] is not None:
         options["ttl"] = timedelta(seconds=options["ttl"])
 
@@ -119,6 +124,9 @@ def read_stdin() -> str:
 def show_decision(out: Output, response: pb.WriteMemoryResponse) -> None:
     """The outcome of a write for people."""
     decision = response.decision
+    if decision.action == memory_pb2.DECISION_ACTION_QUEUED:
+        out.line(f"QUEUED {response.operation.name}", "green")
+        return
     rejected = decision.action == memory_pb2.DECISION_ACTION_REJECTED
     layer = "" if rejected else f" in {enum_name(response.memory, 'layer')}"
     out.line(f"{enum_name(decision, 'action')} {response.memory.id}{layer}".rstrip(), "yellow" if rejected else "green")

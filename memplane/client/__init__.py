@@ -9,5 +9,6 @@ from memplane.client.admin import AdminClient
 from memplane.client.convert import InvalidValue
 from memplane.client.errors import RpcError
 from memplane.client.memory import MemPlaneClient, write_request
+from memplane.client.operations import written
 
-__all__ = ["AdminClient", "InvalidValue", "MemPlaneClient", "RpcError", "write_request"]
+__all__ = ["AdminClient", "InvalidValue", "MemPlaneClient", "RpcError", "write_request", "written"]

@@ -5,6 +5,8 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 from uuid import uuid4
 
+from google.longrunning import operations_pb2, operations_pb2_grpc
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from memplane.client.batches import MAX_REQUESTS, cut
@@ -42,6 +44,7 @@ class MemPlaneClient:
         self.timeout_s = timeout_s
         self._connection = Connection(target, api_key, timeout_s)
         self._stub = rpc.MemoryServiceStub(self._connection.channel)
+        self._operations = operations_pb2_grpc.OperationsStub(self._connection.channel)
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,7 +59,10 @@ class MemPlaneClient:
         await self._connection.close()
 
     async def write(self, namespace: str, content: str, **fields: Unpack[WriteFields]) -> pb.WriteMemoryResponse:
-        """Proposes one memory; `decision` in the answer says what became of it."""
+        """Proposes one memory; `decision` in the answer says what became of it.
+
+        With `delivery="QUEUED"` it is decided later: `operation` in the answer says what to ask after.
+        """
         return await self._connection.call(self._stub.WriteMemory, write_request(namespace, content, **fields))
 
     async def batch_write(
@@ -69,6 +75,17 @@ class MemPlaneClient:
         for batch in cut(requests, max_requests):
             request = pb.BatchWriteMemoriesRequest(requests=batch)
             yield await self._connection.call(self._stub.BatchWriteMemories, request)
+
+    async def operation(self, name: str) -> operations_pb2.Operation:
+        """How an operation stands; `written` reads that of a queued write."""
+        return await self._connection.call(self._operations.GetOperation, operations_pb2.GetOperationRequest(name=name))
+
+    async def wait_operation(self, name: str, wait_s: float = 30.0) -> operations_pb2.Operation:
+        """The operation once it is done, or as it stands after `wait_s`."""
+        timeout = Duration()
+        timeout.FromMilliseconds(int(wait_s * 1_000))
+        request = operations_pb2.WaitOperationRequest(name=name, timeout=timeout)
+        return await self._connection.call(self._operations.WaitOperation, request, extra_s=wait_s)
 
     async def search(self, namespace: str, query: str, **fields: Unpack[SearchFields]) -> pb.SearchMemoriesResponse:
         """The memories that answer a question, best first. `namespace` may be empty where `namespaces` is given."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
+from google.longrunning import operations_pb2_grpc
 
 from memplane.errors import MemPlaneError
 from memplane.rpc.errors import code_of, status_of, trailers_of
@@ -37,7 +38,7 @@ class Recorder:
         return answer
 
 
-class MemoryRecorder(Recorder, memory_service_pb2_grpc.MemoryServiceServicer):
+class MemoryRecorder(Recorder, memory_service_pb2_grpc.MemoryServiceServicer, operations_pb2_grpc.OperationsServicer):
     """A data plane's contract."""
 
 
@@ -51,6 +52,7 @@ async def served(recorder: MemoryRecorder | AdminRecorder) -> AsyncIterator[str]
     server = grpc.aio.server()
     if isinstance(recorder, MemoryRecorder):
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(recorder, server)
+        operations_pb2_grpc.add_OperationsServicer_to_server(recorder, server)
     else:
         policy_admin_service_pb2_grpc.add_PolicyAdminServiceServicer_to_server(recorder, server)
     port = server.add_insecure_port("127.0.0.1:0")
