@@ -101,8 +101,10 @@ class QdrantVectorIndex:
         else:
             collections = await self._partitions.covering((*scope.namespaces, *scope.shared), deadline_s)
         asked = ScopedSearch(scope, vector.tolist(), filter, top_k, max(ef, top_k))
+        if len(collections) == 1:
+            return await self._search(collections[0], asked, deadline_s)
         found = await asyncio.gather(*(self._search(each, asked, deadline_s) for each in collections))
-        return found[0] if len(found) == 1 else best(chain.from_iterable(found), top_k)
+        return best(chain.from_iterable(found), top_k)
 
     async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
@@ -183,6 +185,10 @@ class QdrantVectorIndex:
         if problem is not None:
             raise Misconfigured(BACKEND, problem)
         await self._collections.make("", deadline_s)
+        found = await self._connection.call(Client.get_collections, deadline_s)
+        if self._names.alias in {each.name for each in found.collections}:
+            text = f"a collection is named {self._names.alias}, as our alias would be; set another qdrant.prefix"
+            raise Misconfigured(BACKEND, text)
         await self._partitions.all(deadline_s)
 
     async def _upsert(self, partition: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
