@@ -26,7 +26,7 @@ from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.settle import Settled, Settlement
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.write import WriteParts, WritePipeline
-from dataplane.ports import RecordStore, VectorIndex, WriteQueue
+from dataplane.ports import VectorIndex, WriteQueue
 from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
 from memplane.policy.access import AccessIndex
@@ -85,7 +85,7 @@ def snapshot_of(write: WritePolicy = KEEP_ALL, **principals: Principal) -> Polic
 class Rig:
     """What a data plane makes of queued writes; `snapshot` is the policy in force."""
 
-    store: FlakyStore
+    store: Any
     queue: WriteQueue
     write: WritePipeline
     snapshot: PolicySnapshot | None = field(default_factory=snapshot_of)
@@ -97,17 +97,18 @@ class Rig:
     @property
     def enqueue(self) -> EnqueuePipeline:
         ids = Ids(SystemClock())
-        store = cast("RecordStore", self.store)
-        return EnqueuePipeline(EnqueueParts(self.queue, store, self.write, self.form, SystemClock(), ids.search_id))
+        return EnqueuePipeline(
+            EnqueueParts(self.queue, self.store, self.write, self.form, SystemClock(), ids.search_id)
+        )
 
     @property
     def operations(self) -> OperationsPipeline:
-        return OperationsPipeline(cast("RecordStore", self.store), self.queue)
+        return OperationsPipeline(self.store, self.queue)
 
     def consumer(self, owner: str = "one", write: Any = None, **options: float) -> QueueConsumer:
         parts = ApplyParts(
             self.queue,
-            cast("RecordStore", self.store),
+            self.store,
             write or self.write,
             self.form,
             lambda: self.snapshot,
@@ -143,9 +144,9 @@ class Rig:
         return sorted(parse_body(memory).content for memory in await self.memories())
 
 
-def rig_over(queue: WriteQueue) -> Rig:
-    store = FlakyStore(fields_of)
-    records, projectors = cast("RecordStore", store), cast("Projectors", NoProjectors())
+def rig_over(queue: WriteQueue, store: Any = None) -> Rig:
+    """`store`: the record store, else one in memory."""
+    records, projectors = store or FlakyStore(fields_of), cast("Projectors", NoProjectors())
     space = VectorSpace(HashEmbedder(), cast("VectorIndex", DownIndex()), None)
     parts = WriteParts(
         store=records,
@@ -155,7 +156,7 @@ def rig_over(queue: WriteQueue) -> Rig:
         clock=SystemClock(),
         new_id=Ids(SystemClock()).memory_id,
     )
-    return Rig(store, queue, WritePipeline(parts))
+    return Rig(records, queue, WritePipeline(parts))
 
 
 def memory_rig(claim_after_s: float = 30.0, max_entries: int = 1_000) -> Rig:
