@@ -16,11 +16,21 @@ _HOST = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[^\s:/@?#]+):\d{1,5}(/[^\s?#]*)
 class ElasticsearchOptions:
     """How to reach Elasticsearch and how the index is cut and filled. Raises ValueError for what cannot be.
 
-    `hosts` are URLs with their port; a node that cannot be reached is passed over for the next. Give `api_key`, or
-    `username` and `password`, or neither. `ca_file` None: the system's authorities; `verify_certificates` False takes
-    any certificate and is for tests. `prefix` begins the names of index and template, so that several MemPlanes may
-    share a cluster. `shards` and `replicas` count for an index that is made anew; 0 replicas for a single node.
-    A bulk request ends at `bulk_bytes` or `bulk_documents`, whichever comes first. `open_timeout_s` bounds `open`.
+    Give `api_key`, or `username` and `password`, or neither.
+
+    Attributes:
+        hosts: URLs with their port; a node that cannot be reached is passed over for the next.
+        api_key: Encoded, as Elasticsearch gives it.
+        username: Of a user, in place of the key.
+        password: Of that user.
+        ca_file: Certificates to trust; None: the system's authorities.
+        verify_certificates: False takes any certificate and is for tests.
+        prefix: Begins the names of index and template, so that several MemPlanes may share a cluster.
+        shards: Shards of an index that is made anew.
+        replicas: Copies of each shard of an index that is made anew; 0 for a single node.
+        bulk_bytes: A bulk request ends there, or at `bulk_documents`, whichever comes first.
+        bulk_documents: Most documents in a bulk request.
+        open_timeout_s: Bounds the look at the server at start.
     """
 
     hosts: tuple[str, ...] = ("http://127.0.0.1:9200",)

@@ -20,17 +20,23 @@ MONTHS_AHEAD = 3
 class PostgresOptions:
     """Where the servers are, as whom to log in, and how much to ask of them.
 
-    `dsn`: the primary, as the role that owns nothing (a libpq URL or key=value text). `replica_dsn`: a streaming
-    replica for reads; None: there is none. `migrate_dsn`: the primary as the owner of the tables, for
-    `memplane migrate` alone. `app_role` and `system_role`: the role of `dsn`, and the NOLOGIN role that it takes on to
-    see all namespaces.
+    Figures are unmeasured but for `batch_size` (bench/postgres.py).
 
-    `pool_size`: most connections of this process to each server. `connect_timeout_s`: for one connection, whole
-    seconds, at least 2. `statement_timeout_s`: most that one statement may take, whatever the deadline.
-    `replica_max_lag_s`: a replica further behind, or of unknown lag, is not read from. `replica_memory_ms`: for how
-    long what a replica said of its lag is believed. `batch_size`: commits in one transaction. `queue_size`:
-    commits that may wait. `prepare_threshold`: uses of a statement before the server prepares it; None: never, for a
-    pgBouncer older than 1.21 in transaction mode. Figures are unmeasured but for `batch_size` (bench/postgres.py).
+    Attributes:
+        dsn: The primary, as the role that owns nothing (a libpq URL or key=value text).
+        replica_dsn: A streaming replica for reads; None: there is none.
+        migrate_dsn: The primary as the owner of the tables, for `memplane migrate` alone.
+        app_role: The role of `dsn`.
+        system_role: The NOLOGIN role that the app role takes on to see all namespaces.
+        pool_size: Most connections of this process to each server.
+        connect_timeout_s: For one connection, whole seconds, at least 2.
+        statement_timeout_s: Most that one statement may take, whatever the deadline.
+        replica_max_lag_s: A replica further behind, or of unknown lag, is not read from.
+        replica_memory_ms: For how long what a replica said of its lag is believed.
+        batch_size: Commits in one transaction.
+        queue_size: Commits that may wait.
+        prepare_threshold: Uses of a statement before the server prepares it; None: never, for a pgBouncer older than
+            1.21 in transaction mode.
     """
 
     dsn: Secret

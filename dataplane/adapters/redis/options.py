@@ -20,7 +20,14 @@ class RedisMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedisTls:
-    """TLS to Redis. `ca_file` None: the system's authorities. `cert_file` and `key_file` for a server that asks."""
+    """TLS to Redis.
+
+    Attributes:
+        ca_file: Certificates to trust; None: the system's authorities.
+        cert_file: Our own certificate, for a server that asks.
+        key_file: The key of that certificate.
+        check_hostname: Whether the server's certificate must bear its name.
+    """
 
     ca_file: Path | None = None
     cert_file: Path | None = None
@@ -32,10 +39,19 @@ class RedisTls:
 class RedisOptions:
     """How to reach Redis.
 
-    `addresses` are (host, port): of the server (the first counts), of the Sentinels, or of some nodes of the cluster.
-    `prefix` begins every key, so that several MemPlanes may share a server; it is shown to whoever may list keys.
-    `database` must be 0 in a cluster. `master_name` and the Sentinels' own access matter under Sentinels alone; TLS
-    covers both. `connections` bounds the calls in flight; further ones wait for their deadline.
+    Attributes:
+        mode: What stands behind the addresses.
+        addresses: (host, port) of the server (the first counts), of the Sentinels, or of some nodes of the cluster.
+        prefix: Begins every key, so that several MemPlanes may share a server; whoever may list keys sees it.
+        username: Of the ACL user; empty: the default user.
+        password: Of that user.
+        database: Must be 0 in a cluster.
+        tls: Encrypts the connections to servers and Sentinels alike; None: in clear.
+        master_name: What the Sentinels call the master; matters under Sentinels alone.
+        sentinel_username: The Sentinels' own access; matters under Sentinels alone.
+        sentinel_password: Of that user.
+        connect_timeout_s: For one connection.
+        connections: Bounds the calls in flight; further ones wait for their deadline.
     """
 
     mode: RedisMode = RedisMode.STANDALONE
@@ -56,8 +72,9 @@ class RedisOptions:
 class RedisCacheOptions:
     """How the cache behaves.
 
-    `timeout_s` is the longest that a call may take: a cache that is slower is as good as none. Values above
-    `max_value_bytes` are not kept.
+    Attributes:
+        timeout_s: The longest that a call may take: a cache that is slower is as good as none.
+        max_value_bytes: Larger values are not kept.
     """
 
     timeout_s: float = 0.25

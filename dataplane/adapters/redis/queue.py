@@ -41,9 +41,11 @@ _FIELDS = ("operation", "principal", "namespace", "request", "time_us", "order_k
 class RedisQueueOptions:
     """How much the queue holds, and for how long a taker.
 
-    `max_entries`: more are refused, to be tried again after `retry_after_s`. `claim_after_s`: what is taken and neither
-    done nor renewed for so long is handed out again. `must_persist`: refuse a server that keeps no
-    append-only file, or evicts.
+    Attributes:
+        max_entries: More are refused.
+        retry_after_s: When those who were refused are told to try again.
+        claim_after_s: What is taken and neither done nor renewed for so long is handed out again.
+        must_persist: Refuse a server that keeps no append-only file, or evicts.
     """
 
     max_entries: int = 100_000

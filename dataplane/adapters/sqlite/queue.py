@@ -31,8 +31,11 @@ LOOK_AGAIN_S = 1.0
 class SqliteQueueOptions:
     """How much the queue holds, and for how long a taker.
 
-    `max_entries`: more are refused, to be tried again after `retry_after_s`. `claim_after_s`: what is taken and neither
-    done nor renewed for so long is handed out again. `synchronous_full`: accepted writes survive loss of power, too.
+    Attributes:
+        max_entries: More are refused.
+        retry_after_s: When those who were refused are told to try again.
+        claim_after_s: What is taken and neither done nor renewed for so long is handed out again.
+        synchronous_full: Accepted writes survive loss of power, too.
     """
 
     max_entries: int = 100_000
