@@ -28,8 +28,8 @@ WRITE_CHECK_S = 5.0
 LEAST_FREE_BYTES = 16 * 1024 * 1024
 """With less free space on the disk, writes are called off: SQLite's log grows to so much before it is moved."""
 BACKEND = "record_store"
-NO_INDEX = "health"
-"""The watermark that the check writes; no index has this name."""
+PROBE = "health"
+"""The marker that the check writes."""
 
 
 class HealthChecks:
@@ -72,12 +72,12 @@ class HealthChecks:
 
     async def _read(self) -> None:
         deadline_s = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
-        self._reporter.last_position = await self._records.last_position(deadline_s)
+        self._reporter.note_progress(await self._records.progress(deadline_s))
         self._reporter.memory_count = await self._records.count(deadline_s)
 
     async def _write(self) -> None:
         deadline_s = asyncio.get_running_loop().time() + WRITE_CHECK_S
-        await self._records.save_watermark(NO_INDEX, 0, deadline_s)
+        await self._records.save_marker(PROBE, 0, deadline_s)
         free_bytes = await asyncio.to_thread(self._free_bytes)
         if free_bytes < LEAST_FREE_BYTES:
             needed = f"{free_bytes // 1024} KiB left on the disk; it needs {LEAST_FREE_BYTES // 1024} KiB"

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import grpc
 
-from dataplane.pipelines.project import Projector, Projectors
+from dataplane.changes import IndexProgress
+from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.projector import Projector
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.v1 import policy_pb2
 
@@ -22,7 +24,7 @@ class Calls:
     def __init__(self) -> None:
         self.by_code: Counter[grpc.StatusCode] = Counter()
 
-    def count(self, _method: str, code: grpc.StatusCode) -> None:
+    def count(self, _method: str, code: grpc.StatusCode, _seconds: float) -> None:
         """Counts one."""
         self.by_code[code] += 1
 
@@ -32,12 +34,16 @@ class Reporter:
 
     def __init__(self, holder: PolicyHolder, calls: Calls, projectors: Projectors, adapters: Sequence[tuple[str, str]]):
         self.memory_count = 0
-        self.last_position = 0
         self.record_store_problem = ""
         self._holder = holder
         self._calls = calls
         self._projectors = projectors
         self._adapters = tuple(adapters)
+        self._progress: dict[str, IndexProgress] = {}
+
+    def note_progress(self, progress: Sequence[IndexProgress]) -> None:
+        """Takes how far each index has followed, as the record store says."""
+        self._progress = {item.index: item for item in progress}
 
     def report(self) -> policy_pb2.NodeReport:
         """The report of this moment; counts of the record store are those of the last check."""
@@ -55,16 +61,19 @@ class Reporter:
         if backend == "record_store" and self.record_store_problem:
             status.healthy, status.detail = False, self.record_store_problem
         for projector in self._projectors:
-            if projector.name == backend:
+            if projector.name == backend and projector.counts:
+                progress = self._progress.get(projector.target)
                 status.healthy = not projector.last_error
-                status.detail = _detail(projector)
-                status.lag = max(0, self.last_position - projector.position)
+                status.detail = _detail(projector, progress)
+                status.lag = progress.due_count if progress else 0
         return status
 
 
-def _detail(projector: Projector) -> str:
+def _detail(projector: Projector, progress: IndexProgress | None) -> str:
     if projector.last_error:
         return projector.last_error
     if not projector.is_level:
         return "being rebuilt"
+    if progress and progress.dead_count:
+        return f"{progress.dead_count} changes were given up; `memplane indexes dead-letters` tells which"
     return "erased data awaits purging" if projector.purge_due else ""

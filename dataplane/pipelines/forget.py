@@ -56,21 +56,18 @@ class ForgetPipeline:
             for _ in range(ATTEMPTS):
                 done = await self._attempt(forgetting, caller, deadline_s)
                 if done is not None:
-                    return await self._finish(*done, hard=forgetting.hard)
+                    return await self._finish(*done, hard=forgetting.hard, deadline_s=deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
 
     async def _finish(
-        self, response: memory_service_pb2.ForgetMemoryResponse, position: int, hard: bool
+        self, response: memory_service_pb2.ForgetMemoryResponse, position: int, *, hard: bool, deadline_s: float
     ) -> tuple[memory_service_pb2.ForgetMemoryResponse, int]:
-        await self._parts.projectors.wait_for(position, REMOVAL_BUDGET_S)
-        pending = [
-            projector.name
-            for projector in self._parts.projectors
-            if projector.position < position or (hard and projector.purge_due)
-        ]
-        response.pending_backends[:] = pending
+        projectors = self._parts.projectors
+        await projectors.wait_for({response.id: position}, REMOVAL_BUDGET_S)
+        holding = await projectors.holding(response.id, position, erased=hard, deadline_s=deadline_s)
+        response.pending_backends[:] = holding
         return response, position
 
     async def _attempt(

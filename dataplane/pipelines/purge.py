@@ -1,8 +1,8 @@
 """When an index is purged of what was erased for good, and how that survives a restart.
 
-The record store remembers it: the watermark "<index>.purge" is the outbox position of the first erasure that awaits the
-purge, 0 when none does. It is saved before the index's own watermark passes the erasure and set back after the purge,
-so that a killed process purges once more rather than never.
+The record store remembers it: the marker of an index is the outbox position of an erasure that awaits the purge, 0 when
+none does. It is saved before the erasure's outbox row is settled and set back after the purge, unless another process
+noted one meanwhile; so that a killed process purges once more rather than never.
 """
 
 import asyncio
@@ -30,13 +30,18 @@ class PurgeOptions:
     timeout_s: float = 600.0
 
 
+def marker_of(target: str) -> str:
+    """The name of an index's marker; `target` is the index's name in the outbox."""
+    return f"{target}.purge"
+
+
 class Purge:
     """The purge of one index: due after an erasure, until it is done."""
 
-    def __init__(self, store: RecordStore, name: str, index: Index, options: PurgeOptions):
+    def __init__(self, store: RecordStore, target: str, index: Index, options: PurgeOptions):
         self._store = store
-        self._name = name
-        self._marker = f"{name}.purge"
+        self._target = target
+        self._marker = marker_of(target)
         self._index = index
         self._options = options
         self._at_s: float | None = None
@@ -52,19 +57,19 @@ class Purge:
         return None if self._at_s is None else max(0.0, self._at_s - _now_s())
 
     async def load(self, deadline_s: float) -> None:
-        """Learns what an earlier process left to be purged."""
-        if await self._store.watermark(self._marker, deadline_s):
+        """Learns what another process left to be purged, or is about to."""
+        if not self.is_due and await self._store.marker(self._marker, deadline_s):
             self._at_s = _now_s() + self._options.delay_s
 
     async def note(self, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """Looks for erasures among rows that the index has just followed."""
         gone = {row.memory_id: row.position for row in rows if row.memory is None}
-        if self.is_due or not gone:
+        erased = await self._store.tombstones(list(gone), deadline_s) if gone else set()
+        if not erased:
             return
-        erased = await self._store.tombstones(list(gone), deadline_s)
-        if erased:
-            first = min(gone[memory_id] for memory_id in erased)
-            await self._store.save_watermark(self._marker, first, deadline_s)
+        newest = max(gone[memory_id] for memory_id in erased)
+        await self._store.save_marker(self._marker, newest, deadline_s)
+        if not self.is_due:
             self._at_s = _now_s() + self._options.delay_s
 
     async def run_when_due(self, *, drained: bool) -> None:
@@ -78,13 +83,20 @@ class Purge:
         self._at_s = started_s + self._options.retry_s
         deadline_s = started_s + self._options.timeout_s
         try:
+            noted = await self._store.marker(self._marker, deadline_s)
+            if not noted:  # another process was faster
+                self._at_s = None
+                return
             await self._index.purge(deadline_s)
-            await self._store.save_watermark(self._marker, 0, deadline_s)
+            if await self._store.marker(self._marker, deadline_s) == noted:
+                await self._store.save_marker(self._marker, 0, deadline_s)
         except BackendUnavailable as error:
-            log.warning("%s not purged of erased data, next try in %g s: %s", self._name, self._options.retry_s, error)
+            log.warning(
+                "%s not purged of erased data, next try in %g s: %s", self._target, self._options.retry_s, error
+            )
             return
         self._at_s = None
-        log.info("%s purged of erased data in %.1f s", self._name, _now_s() - started_s)
+        log.info("%s purged of erased data in %.1f s", self._target, _now_s() - started_s)
 
 
 def _now_s() -> float:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.filters import matches
+from dataplane.logic.fingerprint import fingerprint
 from dataplane.model import (
     EVERYTHING,
     SYSTEM_SCOPE,
@@ -20,7 +21,9 @@ from dataplane.model import (
     Condition,
     FieldValue,
     Filter,
+    Held,
     IndexEntry,
+    IndexKey,
     Not,
     Operator,
     Pool,
@@ -148,43 +151,80 @@ def ids(candidates: Sequence[Candidate]) -> list[str]:
     return [candidate.memory_id for candidate in candidates]
 
 
+def keys(memory_ids: Sequence[str], namespace: str = "dept.a") -> list[IndexKey]:
+    return [IndexKey(memory_id, namespace) for memory_id in memory_ids]
+
+
+async def upsert(index: Index, entries: Sequence[IndexEntry]) -> None:
+    """Upserts so that searches see it: a server's index may show it only when it was flushed."""
+    await index.upsert(entries, deadline())
+    await index.flush(deadline())
+
+
+async def delete(index: Index, memory_ids: Sequence[str], namespace: str = "dept.a") -> None:
+    """Deletes so that searches see it."""
+    await index.delete(keys(memory_ids, namespace), deadline())
+    await index.flush(deadline())
+
+
+async def versions(index: Index) -> dict[str, int]:
+    """The version of everything in the index."""
+    return {memory_id: held.version for memory_id, held in (await index.versions(deadline())).items()}
+
+
 class IndexContract:
     """Subclasses give the fixtures `index` and `find`."""
 
     async def test_finds_what_was_upserted(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry("mem_1", version=3)], deadline())
+        await upsert(index, [entry("mem_1", version=3)])
         assert [(hit.memory_id, hit.version) for hit in await find(A)] == [("mem_1", 3)]
 
     async def test_the_last_entry_of_an_id_wins(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry("mem_1", version=1), entry("mem_1", "dept.b", version=2)], deadline())
+        await upsert(index, [entry("mem_1", version=1), entry("mem_1", "dept.b", version=2)])
         assert await find(A) == []
         assert [hit.version for hit in await find(B)] == [2]
-        assert await index.versions(deadline()) == {"mem_1": 2}
+        assert await versions(index) == {"mem_1": 2}
 
     async def test_upserting_again_replaces_the_fields(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry("mem_1", fields={"tags": ("x",)})], deadline())
-        await index.upsert([entry("mem_1", fields={"sequence": 1})], deadline())
+        await upsert(index, [entry("mem_1", fields={"tags": ("x",)})])
+        await upsert(index, [entry("mem_1", fields={"sequence": 1})])
         assert await find(A, Condition("tags", Operator.EXISTS)) == []
         assert ids(await find(A, Condition("sequence", Operator.EQUALS, (1,)))) == ["mem_1"]
 
     async def test_deletes_and_passes_over_unknown_ids(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry("mem_1"), entry("mem_2")], deadline())
-        await index.delete(["mem_1", "mem_9"], deadline())
+        await upsert(index, [entry("mem_1"), entry("mem_2")])
+        await delete(index, ["mem_1", "mem_9"])
         assert ids(await find(A)) == ["mem_2"]
-        assert await index.versions(deadline()) == {"mem_2": 1}
+        assert await versions(index) == {"mem_2": 1}
+
+    async def test_tells_what_it_holds_of_some_memories_and_of_all(self, index: Index) -> None:
+        entries = [entry("mem_1", version=3), entry("mem_2", "dept.b"), entry("mem_3")]
+        await upsert(index, entries)
+        held = {each.memory_id: Held(each.version, each.namespace, fingerprint(each)) for each in entries}
+        assert await index.versions(deadline()) == held
+        asked = [*keys(["mem_1", "mem_9"]), *keys(["mem_2"], "dept.b")]
+        assert await index.held(asked, deadline()) == {name: held[name] for name in ("mem_1", "mem_2")}
+        assert await index.held([], deadline()) == {}
+        assert await index.count(deadline()) == 3
+
+    async def test_tells_what_it_is(self, index: Index) -> None:
+        examination = await index.examine(deadline())
+        assert examination.server
+        assert examination.problems == ()
 
     async def test_lists_every_version(self, index: Index) -> None:
         entries = [entry(f"mem_{number}", version=number + 1) for number in range(1100)]
-        await index.upsert(entries, deadline())
-        assert await index.versions(deadline()) == {each.memory_id: each.version for each in entries}
+        await upsert(index, entries)
+        assert await versions(index) == {each.memory_id: each.version for each in entries}
 
     async def test_returns_as_many_as_asked_for(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry(f"mem_{number}") for number in range(1100)], deadline())
+        await upsert(index, [entry(f"mem_{number}") for number in range(1100)])
         assert len(await find(A, top_k=50)) == 50
         assert len(set(ids(await find(A, top_k=1000)))) == 1000
 
     async def test_a_scope_is_never_left(self, index: Index, find: Searching) -> None:
-        await index.upsert(
+        await upsert(
+            index,
             [
                 entry("own", "dept.sales"),
                 entry("sibling", "dept.salesforce"),
@@ -192,7 +232,6 @@ class IndexContract:
                 entry("shared", "dept.shared", pool=Pool.SHARED),
                 entry("hidden", "dept.shared", pool=Pool.PRIVATE),
             ],
-            deadline(),
         )
         assert ids(await find(Scope(("dept.sales",)))) == ["own"]
         assert set(ids(await find(Scope(("dept.sales",), ("dept.shared",))))) == {"own", "shared"}
@@ -201,23 +240,24 @@ class IndexContract:
         assert len(await find(SYSTEM_SCOPE)) == 5
 
     async def test_clears_everything_and_goes_on(self, index: Index, find: Searching) -> None:
-        await index.upsert([entry("mem_1")], deadline())
+        await upsert(index, [entry("mem_1")])
         await index.clear(deadline())
+        assert await index.count(deadline()) == 0
         assert await find(SYSTEM_SCOPE) == []
-        assert await index.versions(deadline()) == {}
-        await index.upsert([entry("mem_2")], deadline())
+        assert await versions(index) == {}
+        await upsert(index, [entry("mem_2")])
         assert ids(await find(A)) == ["mem_2"]
 
     async def test_a_purge_changes_nothing_that_is_found(self, filled: Index, find: Searching) -> None:
-        await filled.delete(["mem_1", "mem_2"], deadline())
-        await filled.upsert([entry("mem_3", version=90), entry("bare", tokens=())], deadline())
-        versions, filter = await filled.versions(deadline()), Condition("tags", Operator.EQUALS, ("x",))
+        await delete(filled, ["mem_1", "mem_2"])
+        await upsert(filled, [entry("mem_3", version=90), entry("bare", tokens=())])
+        before, filter = await versions(filled), Condition("tags", Operator.EQUALS, ("x",))
         found = [set(await find(scope, each)) for scope in (A, B) for each in (EVERYTHING, filter)]
         for _ in range(2):
             await filled.purge(deadline())
-            assert await filled.versions(deadline()) == versions
+            assert await versions(filled) == before
             assert [set(await find(scope, each)) for scope in (A, B) for each in (EVERYTHING, filter)] == found
-        await filled.upsert([entry("mem_1")], deadline())
+        await upsert(filled, [entry("mem_1")])
         assert "mem_1" in ids(await find(A))
 
     async def test_searches_go_on_during_a_purge(self, filled: Index, find: Searching) -> None:
@@ -232,8 +272,11 @@ class IndexContract:
         past = asyncio.get_running_loop().time() - 1
         for call in (
             index.upsert([entry("mem_1")], past),
-            index.delete(["mem_1"], past),
+            index.delete(keys(["mem_1"]), past),
             index.versions(past),
+            index.held(keys(["mem_1"]), past),
+            index.count(past),
+            index.examine(past),
             index.flush(past),
             index.clear(past),
             index.purge(past),
@@ -242,22 +285,22 @@ class IndexContract:
                 await call
 
     async def test_nothing_to_do_is_fine(self, index: Index) -> None:
-        await index.upsert([], deadline())
-        await index.delete([], deadline())
+        await upsert(index, [])
+        await delete(index, [])
         await index.flush(deadline())
         await index.close()
         await index.close()
 
     async def test_ids_may_hold_any_character(self, index: Index) -> None:
         odd = ["mem_1", "中文", 'a"b\\c', "x" * 500, "00000000-0000-0000-0000-000000000000", "7"]
-        await index.upsert([entry(memory_id) for memory_id in odd], deadline())
-        assert set(await index.versions(deadline())) == set(odd)
-        await index.delete(odd[:3], deadline())
-        assert set(await index.versions(deadline())) == set(odd[3:])
+        await upsert(index, [entry(memory_id) for memory_id in odd])
+        assert set(await versions(index)) == set(odd)
+        await delete(index, odd[:3])
+        assert set(await versions(index)) == set(odd[3:])
 
     async def test_a_filter_beyond_exact_doubles_still_fills_top_k(self, index: Index, find: Searching) -> None:
         entries = [entry(f"mem_{number}", fields={"metadata.n": 2**53 + number}) for number in range(60)]
-        await index.upsert(entries, deadline())
+        await upsert(index, entries)
         found = await find(A, Condition("metadata.n", Operator.GREATER_THAN, (2**53 + 49,)), top_k=8)
         assert len(found) == 8
         assert set(ids(found)) <= {f"mem_{number}" for number in range(50, 60)}
@@ -268,7 +311,8 @@ class IndexContract:
             for version in (1, 2, 3)
         ]
         await asyncio.gather(*writes)
-        assert set((await index.versions(deadline())).values()) == {3}
+        await index.flush(deadline())
+        assert set((await versions(index)).values()) == {3}
 
     @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(filter=filters(), scope=scopes())
@@ -284,5 +328,5 @@ class IndexContract:
 
     @pytest.fixture
     async def filled(self, index: Index) -> Index:
-        await index.upsert(population(), deadline())
+        await upsert(index, population())
         return index

@@ -8,7 +8,7 @@ from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.logic.tokens import query_tokens, tokens
 from dataplane.model import EVERYTHING, SYSTEM_SCOPE, Candidate, Filter, Scope
 from dataplane.ports import TextIndex
-from tests.contract.index_suite import A, B, IndexContract, Searching, deadline, entry, ids
+from tests.contract.index_suite import A, B, IndexContract, Searching, deadline, entry, ids, upsert, versions
 
 ODD_TOKENS = [
     "inv-2024/0031",
@@ -45,7 +45,7 @@ def find(index: TextIndex) -> Searching:
 
 
 async def fill(index: TextIndex, *texts: str) -> None:
-    await index.upsert([entry(text, tokens=tokens(text)) for text in texts], deadline())
+    await upsert(index, [entry(text, tokens=tokens(text)) for text in texts])
 
 
 async def ask(index: TextIndex, query: str) -> list[str]:
@@ -74,14 +74,14 @@ class TestTextIndex(IndexContract):
             "rare": ("valve",),
             "other": ("pump", "red", "blue"),
         }.items():
-            await index.upsert([entry(memory_id, tokens=found)], deadline())
+            await upsert(index, [entry(memory_id, tokens=found)])
         found = await index.search(A, ("pump", "valve"), EVERYTHING, 10, deadline())
         assert ids(found) == ["rare", "twice", "common", "other"]
 
     async def test_scores_do_not_depend_on_other_namespaces(self, index: TextIndex) -> None:
-        await index.upsert([entry("one", tokens=("pump", "red")), entry("two", tokens=("valve",))], deadline())
+        await upsert(index, [entry("one", tokens=("pump", "red")), entry("two", tokens=("valve",))])
         before = await index.search(A, ("pump",), EVERYTHING, 10, deadline())
-        await index.upsert([entry(f"b{n}", "dept.b", tokens=("pump", "a", "b")) for n in range(50)], deadline())
+        await upsert(index, [entry(f"b{n}", "dept.b", tokens=("pump", "a", "b")) for n in range(50)])
         after = await index.search(A, ("pump",), EVERYTHING, 10, deadline())
         assert ids(after) == ids(before) == ["one"]
         assert after[0].score == pytest.approx(before[0].score)
@@ -90,9 +90,8 @@ class TestTextIndex(IndexContract):
         edge, reference = EdgeTextIndex.open(tmp_path / "text", "rule-1"), InMemoryTextIndex()
         texts = ["red pump red", "blue pump", "a red valve and a long tail of words", "中文 pump", "nothing"]
         for index in (edge, reference):
-            await index.upsert(
-                [entry(text, "dept.b" if "blue" in text else "dept.a", tokens=tokens(text)) for text in texts],
-                deadline(),
+            await upsert(
+                index, [entry(text, "dept.b" if "blue" in text else "dept.a", tokens=tokens(text)) for text in texts]
             )
         for scope in (A, B, SYSTEM_SCOPE):
             query = query_tokens("red pump 中文")
@@ -103,7 +102,7 @@ class TestTextIndex(IndexContract):
         await edge.close()
 
     async def test_odd_tokens_are_found_as_they_are(self, index: TextIndex) -> None:
-        await index.upsert([entry(str(at), tokens=(token, "y")) for at, token in enumerate(ODD_TOKENS)], deadline())
+        await upsert(index, [entry(str(at), tokens=(token, "y")) for at, token in enumerate(ODD_TOKENS)])
         for at, token in enumerate(ODD_TOKENS):
             assert ids(await index.search(A, (token,), EVERYTHING, 10, deadline())) == [str(at)], token
 
@@ -115,7 +114,7 @@ class TestTextIndex(IndexContract):
         assert await ask(index, "C:\\repo\\a.py") == ["see C:\\repo\\a.py"]
 
     async def test_no_tokens_find_nothing(self, index: TextIndex) -> None:
-        await index.upsert([entry("none", tokens=()), entry("some")], deadline())
+        await upsert(index, [entry("none", tokens=()), entry("some")])
         assert await index.search(A, (), EVERYTHING, 10, deadline()) == []
         assert ids(await index.search(A, ("common",), EVERYTHING, 10, deadline())) == ["some"]
-        assert set(await index.versions(deadline())) == {"none", "some"}
+        assert set(await versions(index)) == {"none", "some"}

@@ -8,8 +8,9 @@ from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.model import EVERYTHING, Candidate, Filter, Scope, Vector
 from dataplane.ports import VectorIndex
-from tests.contract.index_suite import DIMENSION, A, IndexContract, Searching, deadline, entry, ids
+from tests.contract.index_suite import DIMENSION, A, IndexContract, Searching, deadline, entry, ids, upsert, versions
 
+EF = 64
 NO_VECTORS = [
     np.zeros(DIMENSION, dtype=np.float32),
     np.full(DIMENSION, np.nan, dtype=np.float32),
@@ -25,7 +26,7 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "edge":
         opened = EdgeVectorIndex.open(tmp_path / "vector", DIMENSION, "model-1")
     else:
-        opened = InMemoryVectorIndex(DIMENSION)
+        opened = InMemoryVectorIndex(DIMENSION, "model-1")
     yield opened
     await opened.close()
 
@@ -33,7 +34,7 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 @pytest.fixture
 def find(index: VectorIndex) -> Searching:
     async def search(scope: Scope, filter: Filter = EVERYTHING, top_k: int = 1000) -> list[Candidate]:
-        return await index.search(scope, axis(0), filter, top_k, deadline())
+        return await index.search(scope, axis(0), filter, top_k, EF, deadline())
 
     return search
 
@@ -47,8 +48,8 @@ class TestVectorIndex(IndexContract):
         near = axis(0) * 0.8 + axis(1) * 0.6
         far = axis(0) * -1
         vectors = {"far": far, "near": near, "same": axis(0), "across": axis(2)}
-        await index.upsert([entry(name, embedding=vector) for name, vector in vectors.items()], deadline())
-        found = await index.search(A, axis(0), EVERYTHING, 10, deadline())
+        await upsert(index, [entry(name, embedding=vector) for name, vector in vectors.items()])
+        found = await index.search(A, axis(0), EVERYTHING, 10, EF, deadline())
         assert ids(found) == ["same", "near", "across", "far"]
         assert [hit.score for hit in found] == pytest.approx([1.0, 0.8, 0.0, -1.0], abs=1e-6)
 
@@ -56,18 +57,24 @@ class TestVectorIndex(IndexContract):
         rng = np.random.default_rng(3)
         vectors = rng.standard_normal((300, DIMENSION)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        await index.upsert([entry(str(at), embedding=vector) for at, vector in enumerate(vectors)], deadline())
-        found = await index.search(A, vectors[7], EVERYTHING, 20, deadline())
+        await upsert(index, [entry(str(at), embedding=vector) for at, vector in enumerate(vectors)])
+        found = await index.search(A, vectors[7], EVERYTHING, 20, EF, deadline())
         assert ids(found) == [str(at) for at in np.argsort(-(vectors @ vectors[7]))[:20]]
 
     async def test_what_is_no_vector_is_refused_and_leaves_nothing(self, index: VectorIndex) -> None:
         for vector in NO_VECTORS:
             with pytest.raises(ValueError, match="vector"):
-                await index.upsert([entry("good"), entry("bad", embedding=vector)], deadline())
+                await upsert(index, [entry("good"), entry("bad", embedding=vector)])
             with pytest.raises(ValueError, match="vector"):
-                await index.search(A, vector, EVERYTHING, 10, deadline())
-        assert await index.versions(deadline()) == {}
+                await index.search(A, vector, EVERYTHING, 10, EF, deadline())
+        assert await versions(index) == {}
 
     async def test_an_entry_without_embedding_is_refused(self, index: VectorIndex) -> None:
         with pytest.raises(ValueError, match="mem_1 has no embedding"):
-            await index.upsert([entry("mem_1", embedding=None)], deadline())
+            await upsert(index, [entry("mem_1", embedding=None)])
+
+    async def test_no_model_is_active_before_one_was_activated(self, index: VectorIndex) -> None:
+        assert await index.active_model(deadline()) == ""
+        for _ in range(2):
+            await index.activate(deadline())
+        assert await index.active_model(deadline()) == "model-1"

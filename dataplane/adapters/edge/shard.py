@@ -16,11 +16,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from qdrant_edge import (
+    CountRequest,
     EdgeConfig,
     EdgeShard,
     FloatIndexParams,
@@ -40,14 +42,17 @@ from dataplane.adapters.edge.filters import Translation, translate, translate_sc
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.payload_filters import RANGE_FIELDS, passes
 from dataplane.errors import BackendUnavailable
-from dataplane.model import Candidate, Filter, Scope
+from dataplane.model import Candidate, Filter, Held, IndexKey, Scope
+from dataplane.ports import Examination
 
-FORMAT = 3
+FORMAT = 4
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
 SLICE = 16
 """Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""
 PAGE = 500
 """Ids and versions read between two turns of the event loop: 5 ms of processor time (2026-11)."""
+
+_HELD = ["memory_id", "version", "namespace", "fingerprint"]
 
 FieldIndex = KeywordIndexParams | FloatIndexParams
 PointId = int | uuid.UUID | str
@@ -121,11 +126,11 @@ class Shard:
             while some := list(islice(coming, SLICE)):
                 await self._update(UpdateOperation.upsert_points(some), deadline_s)
 
-    async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """Removes points in slices."""
         async with self._turn(deadline_s):
-            for start in range(0, len(memory_ids), SLICE):
-                ids = [point_id(memory_id) for memory_id in memory_ids[start : start + SLICE]]
+            for start in range(0, len(keys), SLICE):
+                ids = [point_id(key.memory_id) for key in keys[start : start + SLICE]]
                 await self._update(UpdateOperation.delete_points(list(ids)), deadline_s)
 
     async def search(self, query: ScopedQuery, deadline_s: float) -> list[Candidate]:
@@ -143,18 +148,34 @@ class Shard:
             asked *= 4
             await asyncio.sleep(0)
 
-    async def versions(self, deadline_s: float) -> dict[str, int]:
-        """Every memory id with its version."""
-        versions: dict[str, int] = {}
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
+        """Every memory id with what is held of it."""
+        versions: dict[str, Held] = {}
         offset: PointId | None = None
         while True:
             records, offset = self._call(partial(_scroll, offset), deadline_s)
-            for record in records:
-                payload = record.payload or {}
-                versions[payload["memory_id"]] = payload["version"]
+            versions.update(map(_held_in, records))
             if offset is None:
                 return versions
             await asyncio.sleep(0)
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """What is held of these memories."""
+        held: dict[str, Held] = {}
+        for start in range(0, len(keys), PAGE):
+            ids = [point_id(key.memory_id) for key in keys[start : start + PAGE]]
+            held.update(map(_held_in, self._call(partial(_retrieve, ids), deadline_s)))
+            await asyncio.sleep(0)
+        return held
+
+    async def count(self, deadline_s: float) -> int:
+        """How many points there are."""
+        return self._call(lambda shard: shard.count(CountRequest()), deadline_s)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """What it is; raises BackendUnavailable when it cannot be used."""
+        await self.count(deadline_s)
+        return Examination(f"Qdrant Edge {metadata.version('qdrant-edge-py')}")
 
     async def flush(self, deadline_s: float) -> None:
         """Makes every write so far durable."""
@@ -267,7 +288,16 @@ def _request(query: ScopedQuery, translation: Translation, asked: int) -> QueryR
 
 
 def _scroll(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
-    return shard.scroll(ScrollRequest(offset=offset, limit=PAGE, with_payload=["memory_id", "version"]))
+    return shard.scroll(ScrollRequest(offset=offset, limit=PAGE, with_payload=_HELD))
+
+
+def _retrieve(ids: list[str], shard: EdgeShard) -> list[Record]:
+    return shard.retrieve(list(ids), with_payload=_HELD, with_vector=False)
+
+
+def _held_in(record: Record) -> tuple[str, Held]:
+    payload = record.payload or {}
+    return payload["memory_id"], Held(payload["version"], payload["namespace"], payload["fingerprint"])
 
 
 def _scroll_whole(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:

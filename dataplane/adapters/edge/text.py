@@ -17,7 +17,8 @@ from qdrant_edge import EdgeConfig, EdgeSparseVectorParams, Modifier, Point, Que
 from dataplane.adapters.edge.shard import ScopedQuery, Shard, ShardSpec, point_id
 from dataplane.adapters.payload_filters import payload_of
 from dataplane.logic.bm25 import term_weights
-from dataplane.model import Candidate, Filter, IndexEntry, Scope
+from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
+from dataplane.ports import Examination
 
 BACKEND = "text_index"
 _VECTOR = "tokens"
@@ -49,9 +50,9 @@ class EdgeTextIndex:
         """See the port."""
         await self._shard.upsert((_point(entry) for entry in entries), deadline_s)
 
-    async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
-        await self._shard.delete(memory_ids, deadline_s)
+        await self._shard.delete(keys, deadline_s)
 
     async def search(
         self, scope: Scope, tokens: Sequence[str], filter: Filter, top_k: int, deadline_s: float
@@ -62,9 +63,21 @@ class EdgeTextIndex:
         query = Query.Nearest(_sparse(dict.fromkeys(tokens, 1.0)), using=_VECTOR)
         return await self._shard.search(ScopedQuery(query, scope, filter, top_k, scope_statistics=True), deadline_s)
 
-    async def versions(self, deadline_s: float) -> dict[str, int]:
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
         return await self._shard.versions(deadline_s)
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        return await self._shard.held(keys, deadline_s)
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        return await self._shard.count(deadline_s)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        return await self._shard.examine(deadline_s)
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 from qdrant_edge import Distance, EdgeConfig, EdgeVectorParams, Point, Query
 
+from dataplane.adapters.edge.active import ActiveModelFile, folder_name
 from dataplane.adapters.edge.shard import ScopedQuery, Shard, ShardSpec, point_id
 from dataplane.adapters.payload_filters import payload_of
-from dataplane.model import Candidate, Filter, IndexEntry, Scope, Vector
+from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
+from dataplane.ports import Examination
 
 BACKEND = "vector_index"
 
@@ -19,22 +21,25 @@ class EdgeVectorIndex:
     Edge takes NaN, zero and misnamed vectors without a word, so they are refused before they reach it.
     """
 
-    def __init__(self, shard: Shard, dimension: int) -> None:
+    def __init__(self, shard: Shard, dimension: int, model: str, active: ActiveModelFile) -> None:
         self._shard = shard
         self._dimension = dimension
+        self._model = model
+        self._active = active
 
     @classmethod
     def open(cls, folder: Path, dimension: int, model: str) -> "EdgeVectorIndex":
-        """Opens the index in a folder; see `recreated` for whether its content is gone.
+        """Opens the index of a model within a folder; see `recreated` for whether its content is gone.
 
-        A folder filled for another model or dimension, or unreadable, is emptied. Raises BackendUnavailable.
+        Each model has a folder of its own there, and a file names the active one. A model's folder that was filled for
+        another dimension, or is unreadable, is emptied. Raises BackendUnavailable.
         """
         spec = ShardSpec(
             BACKEND,
             {"model": model, "dimension": dimension},
             EdgeConfig(vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine)),
         )
-        return cls(Shard.open(folder, spec), dimension)
+        return cls(Shard.open(folder / folder_name(model), spec), dimension, model, ActiveModelFile(folder, BACKEND))
 
     @property
     def recreated(self) -> bool:
@@ -47,21 +52,41 @@ class EdgeVectorIndex:
             self._check(self._embedding(entry))
         await self._shard.upsert((self._point(entry) for entry in entries), deadline_s)
 
-    async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
-        await self._shard.delete(memory_ids, deadline_s)
+        await self._shard.delete(keys, deadline_s)
 
     async def search(
-        self, scope: Scope, vector: Vector, filter: Filter, top_k: int, deadline_s: float
+        self, scope: Scope, vector: Vector, filter: Filter, top_k: int, ef: int, deadline_s: float
     ) -> list[Candidate]:
-        """See the port."""
+        """See the port. Exact, for no HNSW is built."""
         self._check(vector)
         query = Query.Nearest(vector.tolist())
         return await self._shard.search(ScopedQuery(query, scope, filter, top_k), deadline_s)
 
-    async def versions(self, deadline_s: float) -> dict[str, int]:
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
         return await self._shard.versions(deadline_s)
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        return await self._shard.held(keys, deadline_s)
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        return await self._shard.count(deadline_s)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        return await self._shard.examine(deadline_s)
+
+    async def active_model(self, deadline_s: float) -> str:
+        """See the port."""
+        return await self._active.read(deadline_s)
+
+    async def activate(self, deadline_s: float) -> None:
+        """See the port."""
+        await self._active.write(self._model, deadline_s)
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dataplane.adapters.inmemory import deadline
+from dataplane.adapters.inmemory.entries import held_of, newest
 from dataplane.logic.bm25 import inverse_frequency, term_weights
 from dataplane.logic.filters import matches
-from dataplane.model import Candidate, Filter, IndexEntry, Scope
+from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
+from dataplane.ports import Examination
 
 BACKEND = "text_index"
 
@@ -21,16 +23,16 @@ class InMemoryTextIndex:
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        for entry in entries:
+        for entry in newest(entries, self._entries).values():
             self._entries[entry.memory_id] = entry
             self._weights[entry.memory_id] = term_weights(Counter(entry.tokens))
 
-    async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        for memory_id in memory_ids:
-            self._entries.pop(memory_id, None)
-            self._weights.pop(memory_id, None)
+        for key in keys:
+            self._entries.pop(key.memory_id, None)
+            self._weights.pop(key.memory_id, None)
 
     async def search(
         self, scope: Scope, tokens: Sequence[str], filter: Filter, top_k: int, deadline_s: float
@@ -46,10 +48,26 @@ class InMemoryTextIndex:
         ]
         return sorted(found, key=lambda candidate: -candidate.score)[:top_k]
 
-    async def versions(self, deadline_s: float) -> dict[str, int]:
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        return {entry.memory_id: entry.version for entry in self._entries.values()}
+        return {entry.memory_id: held_of(entry) for entry in self._entries.values()}
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        found = (self._entries.get(key.memory_id) for key in keys)
+        return {entry.memory_id: held_of(entry) for entry in found if entry}
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return len(self._entries)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return Examination("in memory")
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""

@@ -5,17 +5,30 @@ from collections.abc import Sequence
 import numpy as np
 
 from dataplane.adapters.inmemory import deadline
+from dataplane.adapters.inmemory.entries import held_of, newest
 from dataplane.logic.filters import matches
-from dataplane.model import Candidate, Filter, IndexEntry, Scope, Vector
+from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
+from dataplane.ports import Examination
 
 BACKEND = "vector_index"
 
 
-class InMemoryVectorIndex:
-    """Exact cosine over every entry. Raises ValueError for an embedding that is not a vector of this index."""
+class ActiveModel:
+    """The name of the active model, for indexes that lie side by side; "" at first."""
 
-    def __init__(self, dimension: int) -> None:
+    name = ""
+
+
+class InMemoryVectorIndex:
+    """Exact cosine over every entry. Raises ValueError for an embedding that is not a vector of this index.
+
+    Indexes of several models share an `active`.
+    """
+
+    def __init__(self, dimension: int, model: str = "", active: ActiveModel | None = None) -> None:
         self._dimension = dimension
+        self._model = model
+        self._active = active or ActiveModel()
         self._entries: dict[str, IndexEntry] = {}
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
@@ -25,16 +38,16 @@ class InMemoryVectorIndex:
             if entry.embedding is None:
                 raise ValueError(f"{entry.memory_id} has no embedding; a vector index needs one")
             self._check(entry.embedding)
-        self._entries.update({entry.memory_id: entry for entry in entries})
+        self._entries.update(newest(entries, self._entries))
 
-    async def delete(self, memory_ids: Sequence[str], deadline_s: float) -> None:
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        for memory_id in memory_ids:
-            self._entries.pop(memory_id, None)
+        for key in keys:
+            self._entries.pop(key.memory_id, None)
 
     async def search(
-        self, scope: Scope, vector: Vector, filter: Filter, top_k: int, deadline_s: float
+        self, scope: Scope, vector: Vector, filter: Filter, top_k: int, ef: int, deadline_s: float
     ) -> list[Candidate]:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
@@ -48,10 +61,36 @@ class InMemoryVectorIndex:
         ]
         return sorted(found, key=lambda candidate: -candidate.score)[:top_k]
 
-    async def versions(self, deadline_s: float) -> dict[str, int]:
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        return {entry.memory_id: entry.version for entry in self._entries.values()}
+        return {entry.memory_id: held_of(entry) for entry in self._entries.values()}
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        found = (self._entries.get(key.memory_id) for key in keys)
+        return {entry.memory_id: held_of(entry) for entry in found if entry}
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return len(self._entries)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return Examination("in memory")
+
+    async def active_model(self, deadline_s: float) -> str:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return self._active.name
+
+    async def activate(self, deadline_s: float) -> None:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        self._active.name = self._model
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""

@@ -147,20 +147,16 @@ def has_due(connection: sqlite3.Connection, index: str) -> bool:
     return connection.execute(_DUE, {"index": index, "page_size": 1}).fetchone() is not None
 
 
-def lease(connection: sqlite3.Connection, index: str, lease: Lease, page_size: int) -> list[int]:
-    """Takes the oldest rows due for the lease's owner; their positions."""
+def lease(connection: sqlite3.Connection, index: str, lease: Lease, page_size: int, model: str) -> list[OutboxRow]:
+    """See Outbox.lease_outbox."""
     parameters = {
         "index": index,
         "owner": lease.owner,
         "lease_us": _us(lease.seconds),
         "page_size": page_size,
     }
-    return [row[0] for row in connection.execute(_LEASE, parameters)]
-
-
-def read_rows(connection: sqlite3.Connection, index: str, positions: Sequence[int], model: str) -> list[OutboxRow]:
-    """The rows at these positions, with what the store says of each memory now; those that are gone are missing."""
-    parameters: Parameters = {"index": index, "positions": json.dumps(positions), "model": model}
+    positions = [row[0] for row in connection.execute(_LEASE, parameters)]
+    parameters = {"index": index, "positions": json.dumps(positions), "model": model}
     return [_row_from(row) for row in connection.execute(_LEASED, parameters)]
 
 

@@ -235,13 +235,11 @@ class SqliteRecordStore:
     async def lease_outbox(
         self, index: str, lease: Lease, page_size: int, model: str, deadline_s: float
     ) -> list[OutboxRow]:
-        """See the port. Rows that are erased between leasing and reading are missing."""
+        """See the port. Looks first on a reader, so that nothing is written when nothing is due."""
         if not self._readers.now(partial(outbox.has_due, index=index), deadline_s):
             return []
-        work = partial(outbox.lease, index=index, lease=lease, page_size=page_size)
-        positions = await self._writer.run(work, deadline_s)
-        read = partial(outbox.read_rows, index=index, positions=positions, model=model)
-        return await self._read(read, len(positions), deadline_s)
+        work = partial(outbox.lease, index=index, lease=lease, page_size=page_size, model=model)
+        return await self._writer.run(work, deadline_s)
 
     async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """See the port."""

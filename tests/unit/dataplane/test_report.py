@@ -6,6 +6,7 @@ from typing import Any
 import grpc
 import pytest
 
+from dataplane.changes import IndexProgress
 from dataplane.policy_holder import PolicyHolder
 from dataplane.report import Calls, Reporter
 from memplane.v1 import policy_pb2
@@ -25,20 +26,37 @@ def test_calls_and_failures_are_counted_apart() -> None:
     assert report.policy_origin == policy_pb2.POLICY_ORIGIN_UNSPECIFIED
 
 
+def index(**changes: Any) -> SimpleNamespace:
+    """A healthy, level index in use."""
+    values = {"name": "text_index", "target": "text_index:t", "counts": True, "last_error": "", "is_level": True}
+    return SimpleNamespace(**{**values, "purge_due": False, **changes})
+
+
 def test_an_index_tells_how_far_it_lags_and_what_is_wrong() -> None:
-    behind = SimpleNamespace(name="text_index", position=7, last_error="text_index: disk full")
-    made = reporter(Calls(), behind)
-    made.last_position = 10
-    store, index = made.report().backends
+    made = reporter(Calls(), index(last_error="text_index: disk full"))
+    made.note_progress([IndexProgress("text_index:t", 7, 3, 1, 5), IndexProgress("vector_index:m", 0, 9, 0, 5)])
+    store, found = made.report().backends
     assert (store.backend, store.adapter, store.healthy, store.lag) == ("record_store", "sqlite", True, 0)
-    assert (index.backend, index.healthy, index.detail, index.lag) == ("text_index", False, "text_index: disk full", 3)
+    assert (found.backend, found.healthy, found.detail, found.lag) == ("text_index", False, "text_index: disk full", 3)
 
 
 @pytest.mark.parametrize(
-    ("is_level", "purge_due", "detail"),
-    [(True, False, ""), (True, True, "erased data awaits purging"), (False, True, "being rebuilt")],
+    ("changes", "dead", "detail"),
+    [
+        ({}, 0, ""),
+        ({"purge_due": True}, 0, "erased data awaits purging"),
+        ({"purge_due": True}, 2, "2 changes were given up; `memplane indexes dead-letters` tells which"),
+        ({"is_level": False}, 2, "being rebuilt"),
+    ],
 )
-def test_a_healthy_index_tells_what_it_still_has_to_do(is_level: bool, purge_due: bool, detail: str) -> None:
-    index = SimpleNamespace(name="text_index", position=0, last_error="", is_level=is_level, purge_due=purge_due)
-    told = reporter(Calls(), index).report().backends[1]
+def test_a_healthy_index_tells_what_it_still_has_to_do(changes: dict[str, Any], dead: int, detail: str) -> None:
+    made = reporter(Calls(), index(**changes))
+    made.note_progress([IndexProgress("text_index:t", 7, 0, dead, None)])
+    told = made.report().backends[1]
     assert (told.healthy, told.detail) == (True, detail)
+
+
+def test_of_several_indexes_the_one_in_use_is_told_of() -> None:
+    coming = index(target="text_index:u", counts=False, last_error="text_index: disk full")
+    told = reporter(Calls(), index(), coming).report().backends[1]
+    assert (told.healthy, told.detail) == (True, "")

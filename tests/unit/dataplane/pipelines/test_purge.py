@@ -11,6 +11,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.pipelines.purge import Purge, PurgeOptions
 from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
 
+TARGET = "vector_index:test"
 AT_ONCE = PurgeOptions(delay_s=0.0)
 
 
@@ -52,20 +53,21 @@ async def store() -> InMemoryRecordStore:
 
 async def test_an_erased_row_makes_a_purge_due_and_one_purge_serves_many(store: InMemoryRecordStore) -> None:
     index = CountingIndex()
-    purge = Purge(store, "vector_index", index, AT_ONCE)
+    purge = Purge(store, TARGET, index, AT_ONCE)
     await purge.note([gone("mem_3", 5), gone("mem_1", 7)], soon())
     assert purge.is_due
-    assert await store.watermark("vector_index.purge", soon()) == 7
+    assert await store.marker(f"{TARGET}.purge", soon()) == 7
     await purge.note([gone("mem_2", 8)], soon())
+    assert await store.marker(f"{TARGET}.purge", soon()) == 8
     await purge.run_when_due(drained=True)
     await purge.run_when_due(drained=True)
     assert index.purges == 1
     assert not purge.is_due
-    assert await store.watermark("vector_index.purge", soon()) == 0
+    assert await store.marker(f"{TARGET}.purge", soon()) == 0
 
 
 async def test_a_row_that_only_left_the_index_makes_none_due(store: InMemoryRecordStore) -> None:
-    purge = Purge(store, "vector_index", CountingIndex(), AT_ONCE)
+    purge = Purge(store, TARGET, CountingIndex(), AT_ONCE)
     await purge.note([gone("mem_3", 5)], soon())
     assert not purge.is_due
     assert purge.wait_s is None
@@ -73,7 +75,7 @@ async def test_a_row_that_only_left_the_index_makes_none_due(store: InMemoryReco
 
 async def test_it_waits_for_more_erasures_before_it_purges(store: InMemoryRecordStore) -> None:
     index = CountingIndex()
-    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=600.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=True)
     assert index.purges == 0
@@ -82,9 +84,9 @@ async def test_it_waits_for_more_erasures_before_it_purges(store: InMemoryRecord
 
 
 async def test_a_purge_that_a_process_left_behind_is_due_in_the_next(store: InMemoryRecordStore) -> None:
-    await Purge(store, "vector_index", CountingIndex(), AT_ONCE).note([gone("mem_1", 7)], soon())
+    await Purge(store, TARGET, CountingIndex(), AT_ONCE).note([gone("mem_1", 7)], soon())
     index = CountingIndex()
-    purge = Purge(store, "vector_index", index, AT_ONCE)
+    purge = Purge(store, TARGET, index, AT_ONCE)
     assert not purge.is_due
     await purge.load(soon())
     assert purge.is_due
@@ -94,13 +96,13 @@ async def test_a_purge_that_a_process_left_behind_is_due_in_the_next(store: InMe
 
 async def test_a_failed_purge_stays_due_and_is_tried_again_later(store: InMemoryRecordStore) -> None:
     index = CountingIndex(failures=1)
-    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=0.0, retry_s=600.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, retry_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=True)
     await purge.run_when_due(drained=True)
     assert index.purges == 1
     assert purge.is_due
-    assert await store.watermark("vector_index.purge", soon()) == 7
+    assert await store.marker(f"{TARGET}.purge", soon()) == 7
 
 
 @pytest.mark.parametrize(("patience_s", "purges"), [(600.0, 0), (0.0, 1)])
@@ -108,7 +110,34 @@ async def test_it_lets_the_outbox_go_first_but_not_for_ever(
     store: InMemoryRecordStore, patience_s: float, purges: int
 ) -> None:
     index = CountingIndex()
-    purge = Purge(store, "vector_index", index, PurgeOptions(delay_s=0.0, patience_s=patience_s))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, patience_s=patience_s))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=False)
     assert index.purges == purges
+
+
+async def test_what_another_process_purged_is_not_purged_again(store: InMemoryRecordStore) -> None:
+    index = CountingIndex()
+    mine, other = (Purge(store, TARGET, index, AT_ONCE) for _ in range(2))
+    await mine.note([gone("mem_1", 7)], soon())
+    await other.load(soon())
+    for purge in (mine, other):
+        await purge.run_when_due(drained=True)
+        assert not purge.is_due
+    assert index.purges == 1
+
+
+async def test_an_erasure_that_another_process_notes_during_a_purge_stays_due(store: InMemoryRecordStore) -> None:
+    other = Purge(store, TARGET, CountingIndex(), AT_ONCE)
+
+    class NotingIndex(CountingIndex):
+        async def purge(self, deadline_s: float) -> None:
+            await super().purge(deadline_s)
+            await other.note([gone("mem_2", 8)], soon())
+
+    purge = Purge(store, TARGET, NotingIndex(), AT_ONCE)
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due(drained=True)
+    assert await store.marker(f"{TARGET}.purge", soon()) == 8
+    await other.run_when_due(drained=True)
+    assert await store.marker(f"{TARGET}.purge", soon()) == 0

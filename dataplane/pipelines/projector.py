@@ -1,0 +1,357 @@
+"""Keeps one index at what the record store says: outbox rows leased, applied in batches, settled; repeatable.
+
+Rows of an index in this process's folder are settled as soon as they are applied: `position` tells how far searches may
+rely on it, and what a lost flush took away is found by levelling at the next start. Rows of an index on a server are
+held until it was flushed, for only then do searches see them and is nothing lost; until then they are scored from the
+record store.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from dataplane.changes import Failure, Lease, OutboxRow
+from dataplane.errors import BackendUnavailable
+from dataplane.pipelines.filling import Filling, Levelling
+from dataplane.pipelines.projection import Applier, Projection
+from dataplane.pipelines.purge import Purge, PurgeOptions
+from dataplane.ports import RecordStore
+
+log = logging.getLogger("memplane.project")
+
+MAX_DELIVERED = 20_000
+"""How many deliveries are remembered for writers that wait for theirs; for older ones the store is asked."""
+
+ASK_INTERVAL_S = 0.025
+"""How often the store is asked whether another process delivered what a writer waits for. Unmeasured."""
+
+FILL_LOOK_S = 5.0
+"""How often a process looks whether another one still fills an index. Unmeasured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectorOptions:
+    """How projectors work; times in seconds. Unmeasured but for the batch.
+
+    `owner` is unlike that of any other process, now or before. A lease lasts longer than the steps of a batch together
+    may take. `poll_s`: how long an idle projector trusts that nobody else has committed. Between tries the back-off
+    doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the next time, and is
+    given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered for `unseen_s` is
+    retired. `level_wait_s`: how long a start waits for indexes to be level.
+    """
+
+    owner: str
+    batch_size: int = 128
+    step_timeout_s: float = 30.0
+    lease_s: float = 150.0
+    poll_s: float = 0.5
+    backoff_s: float = 0.25
+    max_backoff_s: float = 5.0
+    retry_s: float = 1.0
+    attempts: int = 5
+    heartbeat_s: float = 60.0
+    unseen_s: float = 7 * 86_400.0
+    level_wait_s: float = 20.0
+    purge: PurgeOptions = field(default_factory=PurgeOptions)
+
+
+class Projector:
+    """Projects the outbox into one index until stopped.
+
+    `position`: all changes at or below it are in the index, but for those that failed before. It stays 0 for an index
+    on a server, of which no process alone can tell.
+    """
+
+    def __init__(self, store: RecordStore, projection: Projection, options: ProjectorOptions):
+        self.name = projection.name
+        self.target = projection.target
+        self.own = projection.own
+        self.position = 0
+        self.last_error = ""
+        self._store = store
+        self._projection = projection
+        self._options = options
+        self._owner = f"{options.owner}/{projection.target}"
+        self._applier = Applier(store, projection, self._deadline)
+        self._levelling = Levelling(store, projection, options.batch_size, self._deadline)
+        self._filling = Filling(store, projection.target, options.batch_size, self._deadline)
+        self._filler: asyncio.Task[None] | None = None
+        self._purge = Purge(store, projection.target, projection.index, options.purge)
+        self._wake = asyncio.Event()
+        self._moved = asyncio.Condition()
+        self._running = asyncio.Event()
+        self._running.set()
+        self._levelled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._held: list[OutboxRow] = []
+        self._delivered: dict[str, int] = {}
+        self._unflushed_since_s: float | None = None
+        self._seen_at_s: float | None = None
+        self._failures = 0
+        self._owes_release = False
+        # Processes that lost the same server do not come back at the same moment.
+        self._pace = 0.75 + crc32(self._owner.encode()) % 1_000 / 2_000
+
+    @property
+    def counts(self) -> bool:
+        """Whether searches use the index at the moment."""
+        return self._projection.counts()
+
+    @property
+    def is_level(self) -> bool:
+        """False while the index is compared or filled: until then it may lack old memories."""
+        return self._levelled.is_set()
+
+    @property
+    def purge_due(self) -> bool:
+        """Whether files of the index still hold something that was erased for good."""
+        return self._purge.is_due
+
+    async def start(self) -> None:
+        """Begins to bring the index level with the record store and to follow the outbox."""
+        self._task = asyncio.create_task(self._run(), name=f"projector-{self.target}")
+
+    async def wait_level(self, timeout_s: float) -> bool:
+        """Waits until the index holds what the record store held at start, at most `timeout_s`; whether it does."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._levelled.wait()
+        return self.is_level
+
+    async def stop(self) -> None:
+        """Stops following; flushes and settles what was applied and gives the rest back."""
+        for task in (self._task, self._filler):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        if self._task is None:
+            return
+        self._task = None
+        try:
+            if self._unflushed_since_s is not None:
+                await self._flush()
+            await self._store.release_outbox(self._owner, self._deadline())
+        except BackendUnavailable as error:
+            log.warning("%s was not flushed at the end, it is projected again: %s", self.name, error)
+
+    def pause(self) -> None:
+        """Stops projecting; writes go on and are found from the record store."""
+        self._running.clear()
+
+    def resume(self) -> None:
+        """Goes on projecting."""
+        self._running.set()
+
+    def wake(self) -> None:
+        """Tells that there may be new rows."""
+        self._wake.set()
+
+    def has_delivered(self, memory_id: str, position: int) -> bool:
+        """Whether this projector knows that it brought a change into the index."""
+        return self._delivered.get(memory_id, 0) >= position
+
+    async def wait_for(self, changes: Mapping[str, int], timeout_s: float) -> bool:
+        """Waits until changes (memory id to outbox position) are in the index, at most `timeout_s`; whether they are.
+
+        Other processes may bring them into an index on a server: the store tells.
+        """
+        until_s = _now_s() + timeout_s
+        left = dict(changes)
+        while True:
+            patience_s = max(0.0, until_s - _now_s())
+            if await self._reach(left, patience_s if self.own else min(ASK_INTERVAL_S, patience_s)):
+                return True
+            if not self.own:
+                left = await self._not_settled(left)
+            if not left or _now_s() >= until_s:
+                return not left
+
+    async def _reach(self, changes: Mapping[str, int], timeout_s: float) -> bool:
+        def reached() -> bool:
+            return all(
+                (self.own and self.position >= position) or self.has_delivered(memory_id, position)
+                for memory_id, position in changes.items()
+            )
+
+        if reached():
+            return True
+        try:
+            async with asyncio.timeout(timeout_s), self._moved:
+                await self._moved.wait_for(reached)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _not_settled(self, changes: Mapping[str, int]) -> dict[str, int]:
+        """The changes from the first one on that the store still keeps for this index."""
+        left = dict(changes)
+        for memory_id, position in changes.items():
+            known = self.has_delivered(memory_id, position)
+            if not known and self.target in await self._store.undelivered(memory_id, self._deadline()):
+                break
+            del left[memory_id]
+        return left
+
+    def _deadline(self) -> float:
+        return _now_s() + self._options.step_timeout_s
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._release_owed()
+                await self._look_after()
+                await self._running.wait()
+                drained = await self._step()
+                await self._flush_when_due()
+                await self._purge.run_when_due(drained=drained)
+            except BackendUnavailable as error:
+                await self._back_off(f"{error.backend}: {error.words}")
+            except Exception as error:  # noqa: BLE001 - the loop must live on: told in last_error, logged, tried again
+                await self._back_off(f"{type(error).__name__}: {error}", error)
+            else:
+                self.last_error, self._failures = "", 0
+                if drained:
+                    await self._rest()
+
+    async def _look_after(self) -> None:
+        """At the start and every heartbeat: registers, and sees to it that the index gets what it lacks."""
+        interval_s = self._options.heartbeat_s if self.is_level else FILL_LOOK_S
+        if self._seen_at_s is not None and _now_s() < self._seen_at_s + interval_s:
+            return
+        if not self.own:
+            await self._filling.prepare()
+        is_new = await self._store.register_index(self.target, self._deadline())
+        await self._purge.load(self._deadline())
+        if not self.own:
+            await self._fill(is_new=is_new)
+        elif is_new or not self.is_level:
+            await self._level()
+        self._seen_at_s = _now_s()
+
+    async def _level(self) -> None:
+        """Every change up to what is the newest now is in the index afterwards, for the store is compared as it is."""
+        newest = await self._store.last_position(self._deadline())
+        if await self._levelling.run():
+            self._unflushed_since_s = _now_s()
+        self._levelled.set()
+        await self._advance(newest, [])
+
+    async def _fill(self, *, is_new: bool) -> None:
+        is_mine = await self._filling.is_mine(is_new=is_new)
+        if is_mine and (self._filler is None or self._filler.done()):
+            self._filler = asyncio.create_task(self._filling.run(), name=f"filling-{self.target}")
+            self._filler.add_done_callback(self._filled)
+        elif self._filling.is_done:
+            self._levelled.set()
+
+    def _filled(self, filler: "asyncio.Task[None]") -> None:
+        if filler.cancelled():
+            return
+        if error := filler.exception():
+            log.warning("filling %s stopped, it goes on at the next heartbeat: %s", self.name, error)
+            return
+        self._levelled.set()
+        self._wake.set()
+
+    async def _step(self) -> bool:
+        """Projects one batch; whether there was no more than that."""
+        self._wake.clear()
+        newest = await self._store.last_position(self._deadline()) if self.own else 0
+        rows = await self._lease()
+        drained = len(rows) < self._options.batch_size
+        failed = await self._applier.apply(rows) if rows else {}
+        await self._purge.note(rows, self._deadline())
+        if failed:
+            await self._postpone([row for row in rows if row.memory_id in failed], failed)
+        done = [row for row in rows if row.memory_id not in failed]
+        if done and self._unflushed_since_s is None:
+            self._unflushed_since_s = _now_s()
+        if not self.own:
+            self._held += done
+            return drained
+        reached = max((row.position for row in rows), default=0)
+        await self._advance(max(newest, reached) if drained else reached, done)
+        await self._store.settle_outbox(self.target, self._owner, done, self._deadline())
+        return drained
+
+    async def _lease(self) -> list[OutboxRow]:
+        lease = Lease(self._owner, self._options.lease_s)
+        size, model = self._options.batch_size, self._projection.model
+        return await self._store.lease_outbox(self.target, lease, size, model, self._deadline())
+
+    async def _postpone(self, rows: Sequence[OutboxRow], reasons: Mapping[str, str]) -> None:
+        failures = []
+        for row in rows:
+            is_last = row.attempts + 1 >= self._options.attempts
+            wait_s = None if is_last else self._options.retry_s * 2**row.attempts
+            failures.append(Failure(row, reasons[row.memory_id], wait_s))
+            log.log(
+                logging.ERROR if is_last else logging.WARNING,
+                "%s does not take %s (try %d of %d): %s",
+                self.name,
+                row.memory_id,
+                row.attempts + 1,
+                self._options.attempts,
+                reasons[row.memory_id],
+            )
+        await self._store.postpone_outbox(self.target, self._owner, failures, self._deadline())
+
+    async def _advance(self, position: int, delivered: Sequence[OutboxRow]) -> None:
+        for row in delivered:
+            self._delivered.pop(row.memory_id, None)
+            self._delivered[row.memory_id] = max(row.position, row.covers)
+        while len(self._delivered) > MAX_DELIVERED:
+            del self._delivered[next(iter(self._delivered))]
+        async with self._moved:
+            self.position = max(self.position, position)
+            self._moved.notify_all()
+
+    async def _flush_when_due(self) -> None:
+        if self._unflushed_since_s is not None and self._flush_wait_s() <= 0:
+            await self._flush()
+
+    def _flush_wait_s(self) -> float:
+        return (self._unflushed_since_s or 0.0) + self._projection.flush_interval_s - _now_s()
+
+    async def _flush(self) -> None:
+        await self._projection.index.flush(self._deadline())
+        self._unflushed_since_s = None
+        if self._held:
+            held, self._held = self._held, []
+            await self._store.settle_outbox(self.target, self._owner, held, self._deadline())
+            await self._advance(0, held)
+
+    async def _back_off(self, problem: str, defect: Exception | None = None) -> None:
+        """Gives back what is held, so that others can go on with it, and waits longer each time."""
+        if problem != self.last_error:
+            log.warning("projection into %s waits: %s", self.name, problem, exc_info=defect)
+        self.last_error = problem
+        self._held, self._owes_release = [], True
+        wait_s = min(self._options.max_backoff_s, self._options.backoff_s * 2**self._failures)
+        self._failures = min(self._failures + 1, 16)
+        with suppress(BackendUnavailable):
+            await self._release_owed()
+        await asyncio.sleep(wait_s * self._pace)
+
+    async def _release_owed(self) -> None:
+        """Before anything is leased again: `position` must not pass rows that this process holds and did not apply."""
+        if self._owes_release:
+            await self._store.release_outbox(self._owner, self._deadline())
+            self._owes_release = False
+
+    async def _rest(self) -> None:
+        waits_s = [self._options.poll_s]
+        if self._unflushed_since_s is not None:
+            waits_s.append(self._flush_wait_s())
+        if self._purge.wait_s is not None:
+            waits_s.append(self._purge.wait_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, min(waits_s))):
+                await self._wake.wait()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
