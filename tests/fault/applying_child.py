@@ -27,10 +27,8 @@ async def main(port: int, path: Path, step: str) -> None:
     options = RedisOptions(addresses=(("127.0.0.1", port),))
     queue = await RedisWriteQueue.open(options, RedisQueueOptions(claim_after_s=0.5), in_time())
     store = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
-    if step == "done":
-        queue.done = hang  # type: ignore[method-assign]  # the point of it
-    else:
-        store.save_operations = hang  # type: ignore[method-assign]
+    target, method = (queue, "done") if step == "done" else (store, "save_operations")
+    setattr(target, method, hang)
     consumer = rig_over(queue, store).consumer("killed")
     consumer.start()
     await asyncio.Event().wait()
