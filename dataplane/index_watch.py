@@ -1,4 +1,4 @@
-"""Compares the indexes with the record store now and then, lightly, so that a broken one is told of before it is felt."""
+"""Compares the indexes lightly with the record store now and then: a broken one is told of before it is felt."""
 
 import asyncio
 import logging

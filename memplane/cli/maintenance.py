@@ -33,17 +33,17 @@ Examples:
   memplane indexes check --sample 10000
   memplane indexes check --index TEXT --full --json"""
 )
-@click.option("--index", type=INDEX, default="", help="Only this one; both by default.")
+@click.option("--index", type=INDEX, help="Only this one; both by default.")
 @click.option("--sample", "sample_size", type=click.IntRange(1, 100_000), default=1_000, show_default=True)
 @click.option("--full", is_flag=True, help="Compare every memory, and count what does not belong into the index.")
 @connection_options
 @pass_session
-def check(session: Session, /, index: str, sample_size: int, full: bool) -> None:
+def check(session: Session, /, index: str | None, sample_size: int, full: bool) -> None:
     """Compares the indexes with the record store; the exit code is 1 when one is not consistent."""
 
     async def call() -> pb.CheckIndexesResponse:
         async with _client(session) as client:
-            return await client.check_indexes(index, sample_size, full)
+            return await client.check_indexes(index or "", sample_size, full)
 
     checks = run(call()).checks
     if session.as_json:
@@ -96,17 +96,17 @@ def rebuild(session: Session, /, index: str, embedding_model: str, wait: bool, *
 Examples:
   memplane indexes dead-letters --index VECTOR --first 0""",
 )
-@click.option("--index", type=INDEX, default="", help="Only of this one; both by default.")
+@click.option("--index", type=INDEX, help="Only of this one; both by default.")
 @click.option("--first", type=click.IntRange(min=0), default=100, show_default=True, help="How many; 0 is all.")
 @connection_options
 @pass_session
-def dead_letters(session: Session, /, index: str, first: int) -> None:
+def dead_letters(session: Session, /, index: str | None, first: int) -> None:
     """Lists projections that were given up, oldest first; searches still find their memories."""
 
     async def call() -> list[pb.DeadLetter]:
         found: list[pb.DeadLetter] = []
         async with _client(session) as client:
-            async for letter in client.dead_letters(index, min(first, 1000) or 1000):
+            async for letter in client.dead_letters(index or "", min(first, 1000) or 1000):
                 found.append(letter)
                 if len(found) == first:
                     break
