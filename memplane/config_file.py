@@ -6,7 +6,7 @@ unclosed quote is an error with its line, and there are no aliases to expand.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from memplane.settings import BadConfig, suggestion
@@ -31,8 +31,10 @@ Table = Mapping[str, object]
 """A section's keys and values as TOML gives them."""
 
 
-def read_config_file(path: Path, environment: Mapping[str, str]) -> dict[str, Table]:
-    """The sections of a file, `${NAME}` in texts replaced from the environment and `$$` by `$`.
+def read_config_file(path: Path, environment: Mapping[str, str], used: Collection[str] = SECTIONS) -> dict[str, Table]:
+    """The sections in `used` of a file, `${NAME}` in texts replaced from the environment and `$$` by `$`.
+
+    Variables of other sections need not be set, so that a control plane holds no secret of the stores.
 
     Raises BadConfig, which names file and place, for what cannot be read, an unknown section or an unset variable.
     """
@@ -53,6 +55,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> dict[str, Ta
     return {
         name: {key: _filled(value, f"{name}.{key}", environment) for key, value in table.items()}
         for name, table in document.items()
+        if name in used
     }
 
 

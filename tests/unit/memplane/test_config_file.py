@@ -19,6 +19,11 @@ def test_variables_are_filled_in_and_a_doubled_dollar_is_one(tmp_path: Path) -> 
     }
 
 
+def test_variables_of_sections_that_are_not_used_need_not_be_set(tmp_path: Path) -> None:
+    path = write(tmp_path, '[control]\nlisten = "h:1"\n[record_store]\ndsn = "${PASSWORD}"')
+    assert read_config_file(path, {}, ("control",)) == {"control": {"listen": "h:1"}}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
