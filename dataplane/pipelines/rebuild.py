@@ -13,6 +13,7 @@ from google.protobuf import any_pb2
 
 from dataplane.changes import OperationRecord
 from dataplane.errors import BackendUnavailable
+from dataplane.model import IndexKey
 from dataplane.pipelines.check_indexes import CheckIndexes
 from dataplane.pipelines.followed import FollowedIndex
 from dataplane.pipelines.operations import continued, finished
@@ -23,7 +24,7 @@ from memplane.v1 import maintenance_service_pb2 as pb
 log = logging.getLogger("memplane.rebuild")
 
 DELETE_PAGE = 500
-"""Orphans removed by one call. Unmeasured."""
+"""Entries removed by one call. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Rebuild:
     async def _run(self) -> None:
         await self._parts.store.register_index(self._index.name, self._deadline())
         if not self._progress.through_id:
-            await self._remove_orphans()
+            await self._clear_the_way()
         if self._progress.request.repair_only:
             await self._enqueue_faulty()
         else:
@@ -85,19 +86,29 @@ class Rebuild:
         await self._index.index.flush(self._deadline())
         await self._finish(activated=await self._activate())
 
-    async def _remove_orphans(self) -> None:
+    async def _clear_the_way(self) -> None:
+        """Removes orphans, and what is newer than the record store says: no older version replaces a newer one.
+
+        The index is read first. So what it holds is never newer than the rows, unless the record store was set back.
+        """
         held = await self._index.index.versions(self._deadline())
+        ahead: list[IndexKey] = []
         after_id = ""
         while rows := await self._parts.store.scan(after_id, DELETE_PAGE, self._deadline(), ""):
             after_id = rows[-1].memory_id
             for row in rows:
-                held.pop(row.memory_id, None)
+                found = held.pop(row.memory_id, None)
+                if found is not None and row.memory is not None and found.version > row.memory.version:
+                    ahead.append(IndexKey(row.memory_id, found.namespace))
         orphans = await self._parts.checks.orphans(self._index, held, self._deadline())
-        for start in range(0, len(orphans), DELETE_PAGE):
-            await self._index.index.delete(orphans[start : start + DELETE_PAGE], self._deadline())
-        if orphans:
+        await self._remove([*orphans, *ahead])
+
+    async def _remove(self, keys: Sequence[IndexKey]) -> None:
+        for start in range(0, len(keys), DELETE_PAGE):
+            await self._index.index.delete(keys[start : start + DELETE_PAGE], self._deadline())
+        if keys:
             await self._index.index.flush(self._deadline())
-            log.info("%d entries of %s are gone from the record store: removed", len(orphans), self._index.name)
+            log.info("%d entries of %s do not stand in the record store: removed", len(keys), self._index.name)
 
     async def _enqueue_all(self) -> None:
         while ids := await self._enqueue(self._progress.through_id, self._options.page_size):

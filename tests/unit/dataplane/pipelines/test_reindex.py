@@ -96,6 +96,16 @@ async def test_a_repair_puts_in_line_only_what_is_wrong() -> None:
     assert await consistent(upkeep) == {VECTOR: True, TEXT: True}
 
 
+@pytest.mark.parametrize("repair_only", [False, True])
+async def test_what_is_newer_than_the_record_store_is_set_back(repair_only: bool) -> None:
+    upkeep = await an_upkeep(*IDS)
+    entries = upkeep.index[VECTOR].entries
+    entries[IDS[1]] = replace(entries[IDS[1]], version=7)
+    await rebuilt(upkeep, pb.ReindexRequest(index=pb.INDEX_KIND_VECTOR, repair_only=repair_only))
+    assert entries[IDS[1]].version == 1
+    assert await consistent(upkeep) == {VECTOR: True, TEXT: True}
+
+
 async def test_the_text_index_is_rebuilt_alike() -> None:
     upkeep = await an_upkeep(*IDS)
     upkeep.index[TEXT].entries.clear()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from dataplane.adapters.inmemory.entries import newest
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.changes import Change, Failure, Lease, OutboxRow
 from dataplane.errors import BackendUnavailable
@@ -65,7 +66,7 @@ class OpenIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         self._answer()
-        self.entries.update((entry.memory_id, entry) for entry in entries)
+        self.entries.update(newest(entries, self.entries))
 
     async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         for key in keys:
