@@ -14,7 +14,7 @@ from grpc_health.v1 import health
 
 from dataplane.errors import BackendUnavailable
 from dataplane.policy_holder import PolicyHolder
-from dataplane.ports import RecordStore
+from dataplane.ports import RecordStore, WriteQueue
 from dataplane.report import Reporter
 from memplane.rpc.server import set_health
 
@@ -41,12 +41,14 @@ class HealthChecks:
     def __init__(
         self,
         records: RecordStore,
+        queue: WriteQueue | None,
         free_bytes: Callable[[], int],
         holder: PolicyHolder,
         reporter: Reporter,
         servicer: health.aio.HealthServicer,
     ):
         self._records = records
+        self._queue = queue
         self._free_bytes = free_bytes
         self._holder = holder
         self._reporter = reporter
@@ -74,6 +76,9 @@ class HealthChecks:
         deadline_s = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
         self._reporter.note_progress(await self._records.progress(deadline_s))
         self._reporter.memory_count = await self._records.count(deadline_s)
+        if self._queue is not None:
+            with suppress(BackendUnavailable):  # its examination tells
+                self._reporter.queue_depth = await self._queue.depth(deadline_s)
 
     async def _write(self) -> None:
         deadline_s = asyncio.get_running_loop().time() + WRITE_CHECK_S

@@ -1,14 +1,16 @@
 """How this data plane is doing, for the control plane: no content, no ids."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import grpc
 
-from dataplane.changes import IndexProgress
+from dataplane.changes import IndexProgress, QueueDepth
+from dataplane.examine import Finding
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.projector import Projector
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
+from dataplane.ports import Clock, Problem
 from memplane.v1 import policy_pb2
 
 _ORIGINS = {
@@ -32,9 +34,20 @@ class Calls:
 class Reporter:
     """Puts the report together from what is known in the process; opens nothing."""
 
-    def __init__(self, holder: PolicyHolder, calls: Calls, projectors: Projectors, adapters: Sequence[tuple[str, str]]):
+    def __init__(
+        self,
+        holder: PolicyHolder,
+        calls: Calls,
+        projectors: Projectors,
+        adapters: Sequence[tuple[str, str]],
+        clock: Clock,
+    ):
         self.memory_count = 0
         self.record_store_problem = ""
+        self.findings: Mapping[str, Finding] = {}
+        self.index_problems: Mapping[str, Sequence[Problem]] = {}
+        self.queue_depth = QueueDepth(0, 0, None)
+        self._clock = clock
         self._holder = holder
         self._calls = calls
         self._projectors = projectors
@@ -58,22 +71,45 @@ class Reporter:
 
     def _backend(self, backend: str, adapter: str) -> policy_pb2.BackendStatus:
         status = policy_pb2.BackendStatus(backend=backend, adapter=adapter, healthy=True)
+        self._tell_finding(status, self.findings.get(backend, Finding()))
+        status.problems.extend(_problem(each) for each in self.index_problems.get(backend, ()))
         if backend == "record_store" and self.record_store_problem:
             status.healthy, status.detail = False, self.record_store_problem
         for projector in self._projectors:
             if projector.name == backend and projector.counts:
                 progress = self._progress.get(projector.target)
-                status.healthy = not projector.last_error
-                status.detail = _detail(projector, progress)
-                status.lag = progress.due_count if progress else 0
+                status.healthy = status.healthy and not projector.last_error
+                status.detail = status.detail or _detail(projector)
+                self._tell_progress(status, progress)
+        if backend == "queue":
+            status.lag = self.queue_depth.waiting + self.queue_depth.taken
+            self._tell_wait(status, self.queue_depth.oldest_time_us)
         return status
 
+    def _tell_finding(self, status: policy_pb2.BackendStatus, finding: Finding) -> None:
+        status.server = finding.examination.server
+        status.healthy, status.detail = not finding.problem, finding.problem
+        status.problems.extend(_problem(each) for each in finding.examination.problems)
+        if finding.latency_s:
+            status.latency.FromMicroseconds(round(finding.latency_s * 1_000_000))
 
-def _detail(projector: Projector, progress: IndexProgress | None) -> str:
+    def _tell_progress(self, status: policy_pb2.BackendStatus, progress: IndexProgress | None) -> None:
+        if progress is not None:
+            status.lag, status.dead_letters = progress.due_count, progress.dead_count
+            self._tell_wait(status, progress.oldest_due_us)
+
+    def _tell_wait(self, status: policy_pb2.BackendStatus, since_us: int | None) -> None:
+        if since_us is not None:
+            status.oldest_wait.FromMicroseconds(max(0, self._clock.now_us() - since_us))
+
+
+def _problem(problem: Problem) -> policy_pb2.BackendProblem:
+    return policy_pb2.BackendProblem(code=problem.code, message=problem.message)
+
+
+def _detail(projector: Projector) -> str:
     if projector.last_error:
         return projector.last_error
     if not projector.is_level:
         return "being rebuilt"
-    if progress and progress.dead_count:
-        return f"{progress.dead_count} changes were given up; `memplane indexes dead-letters` tells which"
     return "erased data awaits purging" if projector.purge_due else ""

@@ -19,5 +19,9 @@ class Ids:
         """A new `srch_…`."""
         return f"srch_{self._stamped()}"
 
+    def request_id(self) -> str:
+        """A new `req_…`."""
+        return f"req_{self._stamped()}"
+
     def _stamped(self) -> str:
         return f"{self._clock.now_us() // 1000:012x}{secrets.token_hex(10)}"

@@ -1,5 +1,6 @@
 """Forgets one memory: SOFT hides it everywhere and can be undone, HARD removes it and leaves a tombstone."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from dataplane.changes import Change, Commit, Erasure, RequestRecord
@@ -34,10 +35,11 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class ForgetParts:
-    """What forgetting needs of the world."""
+    """What forgetting needs of the world. `cache_owes`: whether the cache has yet to drop one of the namespaces."""
 
     store: RecordStore
     projectors: Projectors
+    cache_owes: Callable[[Iterable[str]], bool]
     clock: Clock
 
 
@@ -56,18 +58,27 @@ class ForgetPipeline:
             for _ in range(ATTEMPTS):
                 done = await self._attempt(forgetting, caller, deadline_s)
                 if done is not None:
-                    return await self._finish(*done, hard=forgetting.hard, deadline_s=deadline_s)
+                    return await self._finish(
+                        *done, forgetting.request.namespace, hard=forgetting.hard, deadline_s=deadline_s
+                    )
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
 
     async def _finish(
-        self, response: memory_service_pb2.ForgetMemoryResponse, position: int, *, hard: bool, deadline_s: float
+        self,
+        response: memory_service_pb2.ForgetMemoryResponse,
+        position: int,
+        namespace: str,
+        *,
+        hard: bool,
+        deadline_s: float,
     ) -> tuple[memory_service_pb2.ForgetMemoryResponse, int]:
         projectors = self._parts.projectors
         await projectors.wait_for({response.id: position}, REMOVAL_BUDGET_S)
         holding = await projectors.holding(response.id, position, erased=hard, deadline_s=deadline_s)
-        response.pending_backends[:] = holding
+        owed = ["cache"] if self._parts.cache_owes([namespace]) else []
+        response.pending_backends[:] = [*holding, *owed]
         return response, position
 
     async def _attempt(

@@ -15,7 +15,7 @@ from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.requests import Identified
 from dataplane.pipelines.spaces import Spaces, VectorSpace
-from dataplane.pipelines.write import PROJECTION_BUDGET_S
+from dataplane.pipelines.write import projected
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import (
     DuplicateContentExists,
@@ -68,7 +68,7 @@ class UpdatePipeline:
             for _ in range(ATTEMPTS):
                 done = await self._attempt(revision, caller, deadline_s)
                 if done is not None:
-                    await self._parts.projectors.wait_for(done[1], PROJECTION_BUDGET_S)
+                    await projected(self._parts.projectors, {revision.memory_id: done[1]})
                     return done
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error

@@ -5,7 +5,8 @@ settled; outcomes are decided in order.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dataplane.changes import Change, Commit, DecisionRecord
@@ -149,9 +150,9 @@ class WritePipeline:
                 outcomes.append(await self._decide(step, embedding, caller, degraded, deadline_s))
             else:
                 outcomes.append(step)
-        position = max((item.position for item in outcomes if isinstance(item, Settled)), default=0)
-        if position:
-            await self._parts.projectors.wait_for(position, PROJECTION_BUDGET_S)
+        stored = [item for item in outcomes if isinstance(item, Settled) and item.position]
+        changes = {item.response.memory.id: item.position for item in stored if item.response.memory.id}
+        await projected(self._parts.projectors, changes)
         return outcomes
 
     async def _decide(
@@ -273,6 +274,13 @@ def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
         return verdict
     held = Verdict(decision.action, State.PENDING_REVIEW, decision, scored)
     return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
+
+
+async def projected(projectors: Projectors, changes: Mapping[str, int]) -> None:
+    """Gives committed changes (memory id to outbox position) a moment to be projected."""
+    if changes:
+        with suppress(BackendUnavailable):  # they are committed, and found from the record store until they are
+            await projectors.wait_for(changes, PROJECTION_BUDGET_S)
 
 
 def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:

@@ -1,0 +1,274 @@
+"""Builds every pipeline over opened stores. Tests build theirs by the same functions."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dataplane.adapters.system import Ids
+from dataplane.adapters.wrappers.cached_records import cached_records
+from dataplane.adapters.wrappers.owing_cache import OwingCache
+from dataplane.changes import OutboxRow
+from dataplane.codec import fields_of, parse_body
+from dataplane.logic.tokens import TOKENIZER, tokens
+from dataplane.model import IndexEntry
+from dataplane.pipelines.answer_cache import AnswerCache
+from dataplane.pipelines.apply import ApplyOptions, ApplyParts, QueueConsumer
+from dataplane.pipelines.check_indexes import CheckIndexes
+from dataplane.pipelines.context import ContextPipeline
+from dataplane.pipelines.dead_letters import DeadLetters
+from dataplane.pipelines.enqueue import EnqueueParts, EnqueuePipeline
+from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
+from dataplane.pipelines.forget import ForgetParts, ForgetPipeline
+from dataplane.pipelines.get import GetPipeline
+from dataplane.pipelines.list import ListPipeline
+from dataplane.pipelines.neighbours import Neighbours
+from dataplane.pipelines.operations import OperationsPipeline
+from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.projection import Projection
+from dataplane.pipelines.projector import Projector, ProjectorOptions
+from dataplane.pipelines.query_embedding import QueryEmbeddings
+from dataplane.pipelines.rebuild import RebuildParts
+from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.reindex import Reindexing, ReindexOptions
+from dataplane.pipelines.rescore import RescoreParts, Rescoring
+from dataplane.pipelines.retrieve import Retrieval, RetrieveParts
+from dataplane.pipelines.search import SearchParts, SearchPipeline
+from dataplane.pipelines.settle import Settlement
+from dataplane.pipelines.spaces import VectorSpace
+from dataplane.pipelines.stages import ObserveStage
+from dataplane.pipelines.update import UpdateParts, UpdatePipeline
+from dataplane.pipelines.write import WriteParts, WritePipeline
+from dataplane.ports import Clock, RecordStore
+from dataplane.server.maintenance_service import Maintenance
+from dataplane.server.memory_service import Pipelines
+from dataplane.server.queued import QueuedRequests
+from dataplane.stores import Stores
+from memplane.policy.snapshot import PolicySnapshot
+
+FLUSH_OWN_S = 2.0
+FLUSH_SERVER_S = 0.2
+"""How long what a server's index took may wait until searches see it; meanwhile they score it from the record store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What pipelines need beside the stores. `policy` gives the snapshot in force. `node_id` is this data plane's."""
+
+    policy: Callable[[], PolicySnapshot | None]
+    clock: Clock
+    node_id: str
+    observe_stage: ObserveStage = field(default=lambda _stage, _seconds: None)
+
+
+@dataclass(frozen=True, slots=True)
+class WireOptions:
+    """How the work in the background goes. `projector` None: the defaults. `record_interval_s`: between log writes."""
+
+    projector: ProjectorOptions | None = None
+    record_interval_s: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue."""
+
+    records: RecordStore
+    cache: OwingCache
+    projectors: Projectors
+    recorder: Recorder
+    pipelines: Pipelines
+    operations: OperationsPipeline
+    maintenance: Maintenance
+    consumer: QueueConsumer | None
+
+    async def start(self, *, paused: bool) -> None:
+        """Begins all work in the background; `paused`: changes are not projected for now."""
+        self.cache.start()
+        await self.projectors.start(paused=paused)
+        self.recorder.start()
+        await self.maintenance.reindexing.start()
+        if self.consumer is not None:
+            self.consumer.start()
+
+    async def stop(self) -> None:
+        """Ends it in order: nothing new is taken on, what is under way is finished or left to others."""
+        if self.consumer is not None:
+            await self.consumer.stop()
+        await self.maintenance.reindexing.stop()
+        await self.recorder.stop()
+        await self.projectors.stop()
+        await self.records.close()
+        await self.cache.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What nearly everything is built over."""
+
+    stores: Stores
+    around: Surroundings
+    records: RecordStore
+    cache: OwingCache
+    projectors: Projectors
+    recorder: Recorder
+
+
+def wire(stores: Stores, around: Surroundings, options: WireOptions | None = None) -> Wired:
+    """Builds it all; nothing runs yet."""
+    options = options or WireOptions()
+    owner = f"{around.node_id}/{secrets.token_hex(8)}"
+    cache = OwingCache(stores.cache)
+    records = cached_records(stores.records, cache)
+    followed = [_followed_vectors(stores, space, around) for space in stores.spaces.all] + [
+        _followed_texts(stores, around)
+    ]
+    projectors = _projectors(stores, records, followed, around, options.projector or ProjectorOptions(owner=owner))
+    base = _Base(stores, around, records, cache, projectors, Recorder(records, options.record_interval_s))
+    write = _write(base)
+    return Wired(
+        records=records,
+        cache=cache,
+        projectors=projectors,
+        recorder=base.recorder,
+        pipelines=_pipelines(base, write),
+        operations=OperationsPipeline(records, stores.queue),
+        maintenance=_maintenance(base, followed),
+        consumer=_consumer(base, write, owner),
+    )
+
+
+def _followed_vectors(stores: Stores, space: VectorSpace, around: Surroundings) -> FollowedIndex:
+    def entry(row: OutboxRow) -> IndexEntry:
+        memory, snapshot = row.memory, around.policy()
+        assert memory is not None
+        partition = snapshot.policies.for_namespace(memory.namespace).partition if snapshot is not None else ""
+        return IndexEntry(
+            memory.memory_id,
+            memory.version,
+            memory.namespace,
+            memory.pool,
+            fields_of(memory),
+            embedding=row.embedding,
+            partition=partition,
+        )
+
+    name = _target(f"vector_index:{space.model}", around, own=stores.own_vectors)
+    return FollowedIndex(name, space.vectors, entry, space)
+
+
+def _followed_texts(stores: Stores, around: Surroundings) -> FollowedIndex:
+    def entry(row: OutboxRow) -> IndexEntry:
+        memory = row.memory
+        assert memory is not None
+        words = tokens(parse_body(memory).content)
+        return IndexEntry(
+            memory.memory_id, memory.version, memory.namespace, memory.pool, fields_of(memory), tokens=words
+        )
+
+    return FollowedIndex(_target(f"text_index:{TOKENIZER}", around, own=stores.own_texts), stores.texts, entry)
+
+
+def _target(name: str, around: Surroundings, *, own: bool) -> str:
+    """The index's name in the outbox: an index in a process's folder is followed by that process alone."""
+    return f"{name}@{around.node_id}" if own else name
+
+
+def _projectors(
+    stores: Stores,
+    records: RecordStore,
+    followed: Sequence[FollowedIndex],
+    around: Surroundings,
+    options: ProjectorOptions,
+) -> Projectors:
+    projections = [_projection(stores, records, index, around) for index in followed]
+    return Projectors(records, [Projector(records, projection, options) for projection in projections], options)
+
+
+def _projection(stores: Stores, records: RecordStore, index: FollowedIndex, around: Surroundings) -> Projection:
+    space = index.space
+    own = stores.own_texts if space is None else stores.own_vectors
+    rescoring = None
+    if space is not None and space.gate_model is not None:
+        rescoring = Rescoring(RescoreParts(records, space.gate_model, around.policy, around.clock))
+    return Projection(
+        name="text_index" if space is None else "vector_index",
+        target=index.name,
+        index=index.index,
+        entry_of=index.entry_of,
+        embedder=None if space is None else space.embedder,
+        rescoring=rescoring,
+        own=own,
+        flush_interval_s=FLUSH_OWN_S if own else FLUSH_SERVER_S,
+        counts=lambda: space is None or space is stores.spaces.current,
+    )
+
+
+def _write(base: _Base) -> WritePipeline:
+    parts = WriteParts(
+        store=base.records,
+        spaces=base.stores.spaces,
+        projectors=base.projectors,
+        settlement=Settlement(base.records, Neighbours(base.records, base.projectors)),
+        clock=base.around.clock,
+        new_id=Ids(base.around.clock).memory_id,
+    )
+    return WritePipeline(parts)
+
+
+def _pipelines(base: _Base, write: WritePipeline) -> Pipelines:
+    records, spaces, projectors, clock = base.records, base.stores.spaces, base.projectors, base.around.clock
+    search = _search(base)
+    return Pipelines(
+        write=write,
+        search=search,
+        context=ContextPipeline(search, spaces),
+        get=GetPipeline(records, clock),
+        list=ListPipeline(records, clock),
+        update=UpdatePipeline(UpdateParts(records, spaces, projectors, clock)),
+        forget=ForgetPipeline(ForgetParts(records, projectors, base.cache.owes, clock)),
+        enqueue=_enqueue(base, write),
+    )
+
+
+def _search(base: _Base) -> SearchPipeline:
+    clock, observe = base.around.clock, base.around.observe_stage
+    retrieve = RetrieveParts(base.stores.texts, QueryEmbeddings(base.cache), base.projectors, observe)
+    return SearchPipeline(
+        SearchParts(
+            store=base.records,
+            answers=AnswerCache(base.cache, base.records, clock),
+            spaces=base.stores.spaces,
+            retrieval=Retrieval(retrieve),
+            recorder=base.recorder,
+            clock=clock,
+            new_search_id=Ids(clock).search_id,
+            observe_stage=observe,
+        )
+    )
+
+
+def _enqueue(base: _Base, write: WritePipeline) -> EnqueuePipeline | None:
+    queue, clock = base.stores.queue, base.around.clock
+    if queue is None:
+        return None
+    return EnqueuePipeline(EnqueueParts(queue, base.records, write, _form(base), clock, Ids(clock).request_id))
+
+
+def _consumer(base: _Base, write: WritePipeline, owner: str) -> QueueConsumer | None:
+    queue, around = base.stores.queue, base.around
+    if queue is None:
+        return None
+    parts = ApplyParts(queue, base.records, write, _form(base), around.policy, around.clock)
+    return QueueConsumer(parts, ApplyOptions(owner))
+
+
+def _form(base: _Base) -> QueuedRequests:
+    return QueuedRequests(lambda: base.stores.spaces.current.embedder.dimension)
+
+
+def _maintenance(base: _Base, followed: Sequence[FollowedIndex]) -> Maintenance:
+    indexes = FollowedIndexes(followed, base.stores.spaces)
+    checks = CheckIndexes(base.records, indexes, secrets.SystemRandom().random)
+    parts = RebuildParts(base.records, checks, base.stores.spaces, base.around.clock)
+    reindexing = Reindexing(parts, indexes, lambda: secrets.token_hex(16), ReindexOptions())
+    return Maintenance(checks, reindexing, DeadLetters(base.records))
