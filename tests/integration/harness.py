@@ -21,12 +21,15 @@ from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.codec import fields_of
 from dataplane.logic.tokens import TOKENIZER
-from dataplane.main import CACHE_BYTES, Stores, build_pipelines, build_projectors
-from dataplane.pipelines.project import ProjectorOptions, Projectors
+from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.projector import ProjectorOptions
 from dataplane.pipelines.purge import PurgeOptions
 from dataplane.pipelines.record import Recorder
-from dataplane.pipelines.rescore import RescoreParts, Rescoring
+from dataplane.pipelines.spaces import Spaces, VectorSpace
+from dataplane.ports import Embedder, VectorIndex
 from dataplane.server.memory_service import MemoryService
+from dataplane.stores import Stores
+from dataplane.wiring import Surroundings, wire
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -36,6 +39,7 @@ from memplane.rpc.server import bind, new_server
 from memplane.v1 import memory_service_pb2 as pb
 from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub, add_MemoryServiceServicer_to_server
 
+CACHE_BYTES = 64 * 1024 * 1024
 ADMIN_KEY = "mpk_00000000_admin-key-of-the-tests"
 NOW_US = 1_760_000_000_000_000
 
@@ -66,6 +70,14 @@ class Plane:
     codes: list[grpc.StatusCode] = field(default_factory=list)
     snapshot: PolicySnapshot | None = None
 
+    @property
+    def embedder(self) -> Embedder:
+        return self.stores.spaces.current.embedder
+
+    @property
+    def vectors(self) -> VectorIndex:
+        return self.stores.spaces.current.vectors
+
     def use(self, policy: Mapping[str, Any], generation: int = 1) -> None:
         """Puts a policy in force, given as plain sections."""
         model = PolicySet.model_validate_json(json.dumps(policy))
@@ -92,37 +104,33 @@ async def running_plane(
     async with AsyncExitStack() as stack:
         made = await open_stores(folder, stack, **stores)
         options = ProjectorOptions(
-            flush_interval_s=0.05,
+            owner="plane-of-the-tests",
+            poll_s=0.1,
             backoff_s=0.02,
-            trim_interval_s=0.1,
+            max_backoff_s=0.1,
+            retry_s=0.02,
             level_wait_s=stores.get("level_wait_s", 20.0),
             purge=PurgeOptions(delay_s=stores.get("purge_delay_s", 1.0)),
         )
-        recorder, clock = Recorder(made.records, 0.01), FixtureClock()
-        gate_model = stores.get("gate_model")
-        rescoring = (
-            Rescoring(RescoreParts(made.records, gate_model, lambda: plane.snapshot, clock)) if gate_model else None
-        )
-        projectors = build_projectors(made, options, rescoring)
+        clock = FixtureClock()
+        wired = wire(made, Surroundings(lambda: plane.snapshot, clock, "node"), options)
         codes: list[grpc.StatusCode] = []
-        server = new_server([ErrorInterceptor(lambda _method, code: codes.append(code))])
+        server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code))])
         port = bind(server, "127.0.0.1:0")
         address = f"127.0.0.1:{port}"
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
-        plane = Plane(address, MemoryServiceStub(channel), made, projectors, recorder, clock, codes)
+        stub = MemoryServiceStub(channel)
+        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, codes)
         plane.use(KEEP_ALL if policy is None else policy)
-        pipelines = build_pipelines(made, projectors, recorder, gate_model, clock)
-        service = MemoryService(pipelines, lambda: plane.snapshot, clock, made.embedder.dimension)
+        service = MemoryService(wired.pipelines, lambda: plane.snapshot, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)
-        await projectors.start()
-        recorder.start()
+        await wired.start(paused=False)
         await server.start()
         try:
             yield plane
         finally:
             await server.stop(0.5)
-            await recorder.stop()
-            await projectors.stop()
+            await wired.stop()
 
 
 async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) -> Stores:
@@ -130,20 +138,20 @@ async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) 
     embedder = given.get("embedder") or HashEmbedder()
     cache = InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
     if folder is None:
+        vectors = given.get("vectors") or InMemoryVectorIndex(embedder.dimension, embedder.model)
         return Stores(
             records=given.get("records") or InMemoryRecordStore(fields_of),
-            vectors=given.get("vectors") or InMemoryVectorIndex(embedder.dimension),
+            spaces=Spaces([VectorSpace(embedder, vectors, given.get("gate_model"))]),
             texts=given.get("texts") or InMemoryTextIndex(),
             cache=cache,
-            embedder=embedder,
         )
     records = await SqliteRecordStore.open(folder / "records.sqlite3", options=SqliteOptions(), fields_of=fields_of)
     stack.push_async_callback(records.close)
-    vectors = EdgeVectorIndex.open(folder / "vectors", embedder.dimension, embedder.model)
-    stack.push_async_callback(vectors.close)
+    opened = EdgeVectorIndex.open(folder / "vectors", embedder.dimension, embedder.model)
+    stack.push_async_callback(opened.close)
     texts = EdgeTextIndex.open(folder / "texts", TOKENIZER)
     stack.push_async_callback(texts.close)
-    return Stores(records, vectors, texts, cache, embedder)
+    return Stores(records, Spaces([VectorSpace(embedder, opened, given.get("gate_model"))]), texts, cache)
 
 
 async def write(plane: Plane, content: str, namespace: str = "dept.sales", **fields: Any) -> pb.WriteMemoryResponse:

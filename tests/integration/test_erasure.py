@@ -27,11 +27,11 @@ async def write_secret(plane: Plane) -> str:
         session_id="SESSIONSECRET",
         metadata={"note": "METASECRET"},
         tags=["TAGSECRET"],
-        embedding=embedding(1, plane.stores.embedder.dimension),
+        embedding=embedding(1, plane.embedder.dimension),
     )
     for projector in plane.projectors:
         assert await projector.wait_for(2, 10)
-    await asyncio.gather(plane.stores.vectors.flush(in_10_s()), plane.stores.texts.flush(in_10_s()))
+    await asyncio.gather(plane.vectors.flush(in_10_s()), plane.stores.texts.flush(in_10_s()))
     return written.memory.id
 
 
@@ -61,7 +61,7 @@ def on_disk(folder: Path, dimension: int) -> set[bytes]:
 async def test_once_purged_no_file_holds_anything_of_an_erased_memory(tmp_path: Path) -> None:
     async with running_plane(tmp_path) as plane:
         memory_id = await write_secret(plane)
-        dimension = plane.stores.embedder.dimension
+        dimension = plane.embedder.dimension
         assert len(on_disk(tmp_path, dimension)) == len(SECRETS) + 1
         assert await erase(plane, memory_id) == ["text_index", "vector_index"]
         await purged(plane)
@@ -73,7 +73,7 @@ async def test_once_purged_no_file_holds_anything_of_an_erased_memory(tmp_path: 
 
 async def test_a_purge_that_a_restart_came_before_is_done_after_it(tmp_path: Path) -> None:
     async with running_plane(tmp_path, purge_delay_s=600.0) as plane:
-        dimension = plane.stores.embedder.dimension
+        dimension = plane.embedder.dimension
         assert await erase(plane, await write_secret(plane)) == ["text_index", "vector_index"]
     assert on_disk(tmp_path, dimension)
     async with running_plane(tmp_path, purge_delay_s=600.0) as plane:

@@ -105,7 +105,7 @@ async def test_a_forgotten_memory_is_found_by_nothing(plane: Plane, mode: pb.For
     erased = mode == pb.FORGET_MODE_HARD
     assert sorted(forgotten.pending_backends) == (["text_index", "vector_index"] if erased else [])
     assert contents(await search(plane, "Her locker code is 4711")) == []
-    assert written.memory.id not in await plane.stores.vectors.versions(asyncio.get_running_loop().time() + 5)
+    assert written.memory.id not in await plane.vectors.versions(asyncio.get_running_loop().time() + 5)
     assert written.memory.id not in await plane.stores.texts.versions(asyncio.get_running_loop().time() + 5)
 
 
