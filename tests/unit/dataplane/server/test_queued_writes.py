@@ -45,7 +45,10 @@ class Plane:
     operations: Any
 
     async def write(self, content: str, key: str = "agent-key", **fields: Any) -> pb.WriteMemoryResponse:
-        return await self.memory.WriteMemory(queued(content, **fields), metadata=as_user(key))
+        response: pb.WriteMemoryResponse = await self.memory.WriteMemory(
+            queued(content, **fields), metadata=as_user(key)
+        )
+        return response
 
     async def get(self, name: str, key: str = "agent-key") -> operations_pb2.Operation:
         request = operations_pb2.GetOperationRequest(name=name)
