@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_edge import (
+    AcornSearchParams,
     Distance,
     EdgeConfig,
     EdgeOptimizersConfig,
@@ -39,16 +40,18 @@ from qdrant_edge import (
 )
 
 from dataplane.adapters.payload_filters import payload_of
+from dataplane.adapters.qdrant.collections import FULL_SCAN_KB
 from dataplane.adapters.qdrant.names import CollectionNames
 from dataplane.adapters.qdrant.options import QdrantOptions
 from dataplane.adapters.qdrant.points import point_id
+from dataplane.adapters.qdrant.store import ACORN
 from dataplane.adapters.qdrant.vector import QdrantVectorIndex
 from dataplane.model import EVERYTHING, FieldValue, IndexEntry, Pool, Scope, Vector
 from tests.peers.qdrant.process import QdrantPeer
 
 COUNT, DIMENSION, TOPICS, QUESTIONS, TOP = 100_000, 384, 2000, 500, 10
 M, EF_CONSTRUCT, EF = 16, 200, 64
-NAMESPACES = {"large": 0.3, "small": 0.01}
+NAMESPACES = {"half": 0.5, "quarter": 0.25, "tenth": 0.1, "hundredth": 0.01}
 """Share of the vectors in namespaces that are searched alone; the rest lie in others."""
 ROUNDS, BATCH = 300, 100
 
@@ -67,10 +70,8 @@ def recall() -> None:
     """Builds the graph and prints recall and times."""
     data, questions = vectors(COUNT, 1), vectors(QUESTIONS, 2)
     draw = np.random.default_rng(3).random(COUNT)
-    small = NAMESPACES["small"]
-    namespaces = [
-        "small" if each < small else "large" if each < small + NAMESPACES["large"] else "rest" for each in draw
-    ]
+    names, edges = [*NAMESPACES, "rest"], np.cumsum(list(NAMESPACES.values()))
+    namespaces = [names[place] for place in np.searchsorted(edges, draw)]
     with tempfile.TemporaryDirectory() as folder:
         shard = _shard(folder)
         began = time.perf_counter()
@@ -88,28 +89,37 @@ def recall() -> None:
         )
         print(f"segments {info.segments_count}, vectors in the graph {info.indexed_vectors_count}")
         for namespace in (None, *NAMESPACES):
-            here = np.array([namespace in (None, each) for each in namespaces])
-            for ef in (16, 32, EF, 128, 256):
-                _measure(shard, (data, here, namespace), questions, ef)
+            here = np.flatnonzero([namespace in (None, each) for each in namespaces])
+            exact = here[np.argsort(-(questions @ data[here].T), axis=1)[:, :TOP]]
+            print(f"{namespace or 'all'}: {len(here)} vectors")
+            for params in (
+                SearchParams(hnsw_ef=EF),
+                _ours(EF // 2),
+                _ours(EF),
+                _ours(2 * EF),
+                SearchParams(exact=True),
+            ):
+                _measure(shard, (questions, exact), namespace, params)
         shard.close()
 
 
-def _measure(shard: EdgeShard, part: tuple[Vector, NDArray[np.bool_], str | None], questions: Vector, ef: int) -> None:
-    data, here, namespace = part
-    ids = np.flatnonzero(here)
-    exact = np.argsort(-(questions @ data[ids].T), axis=1)[:, :TOP]
+def _measure(
+    shard: EdgeShard, asked: tuple[Vector, NDArray[np.int64]], namespace: str | None, params: SearchParams
+) -> None:
     only = Filter(must=[FieldCondition("namespace", match=MatchValue(namespace))]) if namespace else None
     found, times = 0, []
-    for question, true in zip(questions, exact, strict=True):
-        request = QueryRequest(
-            TOP, query=Query.Nearest(question.tolist()), filter=only, params=SearchParams(hnsw_ef=ef)
-        )
+    for question, exact in zip(*asked, strict=True):
+        request = QueryRequest(TOP, query=Query.Nearest(question.tolist()), filter=only, params=params)
         began = time.perf_counter()
         answer = shard.query(request)
         times.append(time.perf_counter() - began)
-        found += len({point.id for point in answer} & set(ids[true].tolist()))
-    name = f"namespace of {len(ids)}" if namespace else f"all {len(ids)}"
-    print(f"{name}, ef {ef}: recall@{TOP} {found / (TOP * len(questions)):.4f}, median {median(times) * 1000:.2f} ms")
+        found += len({point.id for point in answer} & set(exact.tolist()))
+    how = "exact" if params.exact else f"ef {params.hnsw_ef}{', ACORN' if params.acorn else ''}"
+    print(f"  {how}: recall@{TOP} {found / asked[1].size:.4f}, median {median(times) * 1000:.2f} ms")
+
+
+def _ours(ef: int) -> SearchParams:
+    return SearchParams(hnsw_ef=ef, acorn=AcornSearchParams(ACORN.enable or False, ACORN.max_selectivity))
 
 
 def _shard(folder: str) -> EdgeShard:
@@ -117,7 +127,7 @@ def _shard(folder: str) -> EdgeShard:
         folder,
         EdgeConfig(
             vectors=EdgeVectorParams(size=DIMENSION, distance=Distance.Cosine),
-            hnsw_config=HnswIndexConfig(M, EF_CONSTRUCT, 10_000),
+            hnsw_config=HnswIndexConfig(M, EF_CONSTRUCT, FULL_SCAN_KB),
             optimizers=EdgeOptimizersConfig(default_segment_number=1, max_segment_size=10_000_000),
         ),
     )

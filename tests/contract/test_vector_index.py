@@ -1,3 +1,4 @@
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -6,9 +7,13 @@ import pytest
 
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
+from dataplane.adapters.qdrant.calls import Connection
+from dataplane.adapters.qdrant.options import QdrantOptions
+from dataplane.adapters.qdrant.vector import QdrantVectorIndex
 from dataplane.model import EVERYTHING, Candidate, Filter, Scope, Vector
 from dataplane.ports import VectorIndex
 from tests.contract.index_suite import DIMENSION, A, IndexContract, Searching, deadline, entry, ids, upsert, versions
+from tests.peers.qdrant.local import LocalClient
 
 EF = 64
 NO_VECTORS = [
@@ -20,13 +25,20 @@ NO_VECTORS = [
 ]
 
 
-@pytest.fixture(params=["edge", "inmemory"])
+@pytest.fixture(params=["edge", "inmemory", "qdrant-peer", "qdrant-local", "qdrant-server"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorIndex]:
     opened: VectorIndex
     if request.param == "edge":
         opened = EdgeVectorIndex.open(tmp_path / "vector", DIMENSION, "model-1")
-    else:
+    elif request.param == "inmemory":
         opened = InMemoryVectorIndex(DIMENSION, "model-1")
+    elif request.param == "qdrant-local":
+        connection = Connection(LocalClient(), timeout_s=60)
+        opened = await QdrantVectorIndex.over(connection, QdrantOptions(), "model-1", DIMENSION)
+    else:
+        url = request.getfixturevalue("qdrant_server_url" if request.param == "qdrant-server" else "qdrant_peer_url")
+        options = QdrantOptions(url, prefix=f"t{secrets.token_hex(8)}", timeout_s=60)
+        opened = await QdrantVectorIndex.open(options, "model-1", DIMENSION)
     yield opened
     await opened.close()
 

@@ -16,6 +16,10 @@ MINIMUM_VERSION = (1, 16)
 """The first with conditional upserts (an older version never replaces a newer one) and collection metadata. Older ones
 take the condition without a word and do not heed it."""
 
+FULL_SCAN_KB = 30_000
+"""Filtered down to fewer kilobytes of vectors, a search compares them all: 20,000 of 384 dimensions took 1.5 ms, by
+the graph 8 ms and less exactly (Edge, 2 busy cores, 100,000 vectors, 2026-11). Qdrant's default is 10,000."""
+
 FIELDS: dict[str, models.KeywordIndexParams | models.FloatIndexParams | models.IntegerIndexParams] = {
     "namespace": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "shared": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -51,8 +55,8 @@ class Collections:
         """Removes a collection; one that is not there is fine."""
         await self._connection.call(lambda client: client.delete_collection(name), deadline_s)
 
-    async def problems(self, deadline_s: float) -> list[Problem]:
-        """What is wrong with the common collection."""
+    async def problems(self, active: str, deadline_s: float) -> list[Problem]:
+        """What is wrong with the common collection; `active` is the one that the alias names, "" when there is none."""
         name = self._names.common
         try:
             info = await self._info(name, deadline_s)
@@ -60,7 +64,11 @@ class Collections:
             return [
                 Problem("COLLECTION_MISSING", f"the collection {name} is gone; restart, then Reindex fills it again")
             ]
-        return list(self._info_problems(name, info))
+        problems = list(self._info_problems(name, info))
+        if not active and info.points_count:
+            text = f"no alias {self._names.alias} names an active index though {name} holds memories; Reindex makes it"
+            problems.append(Problem("ALIAS_MISSING", text))
+        return problems
 
     async def metadata(self, name: str, deadline_s: float) -> dict[str, object]:
         """What we wrote on a collection when it was made; empty for one that is not ours. Raises CollectionMissing."""
@@ -86,7 +94,10 @@ class Collections:
                     write_consistency_factor=options.write_consistency_factor,
                     on_disk_payload=True,
                     hnsw_config=models.HnswConfigDiff(
-                        m=options.hnsw_m, ef_construct=options.hnsw_ef_construct, on_disk=options.on_disk
+                        m=options.hnsw_m,
+                        ef_construct=options.hnsw_ef_construct,
+                        full_scan_threshold=FULL_SCAN_KB,
+                        on_disk=options.on_disk,
                     ),
                     quantization_config=_quantisation(options),
                     # Filters may name any metadata key, so not every one has an index.

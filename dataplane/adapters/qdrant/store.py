@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
-from qdrant_client import AsyncQdrantClient as Client
 from qdrant_client import models
 from qdrant_client.conversions.common_types import PointId
 
@@ -22,6 +20,11 @@ KEPT = ["memory_id", "version", "namespace", "fingerprint"]
 OVERSAMPLING = 2.0
 """With quantisation, so many times `top_k` are scored again with full vectors. Unmeasured."""
 
+ACORN = models.AcornSearchParams(enable=True)
+"""Lets a search through the graph step over points that the filter rules out, where it rules out 60 % and more. Without
+it a namespace with a fifth of 100,000 vectors had a recall@10 of 0.41, with it 0.99 (Edge, ef 64, 2026-11): Qdrant adds
+links of its own to small namespaces alone."""
+
 Item = TypeVar("Item")
 
 
@@ -34,6 +37,13 @@ class ScopedSearch:
     filter: Filter
     top_k: int
     ef: int
+
+
+class _Query(TypedDict):
+    query: list[float]
+    query_filter: models.Filter
+    search_params: models.SearchParams
+    with_payload: list[str]
 
 
 class PointStore:
@@ -55,7 +65,7 @@ class PointStore:
 
     async def remove(self, collection: str, points: models.PointsSelector, deadline_s: float) -> None:
         """Removes points; they are gone when it returns."""
-        await self._call(partial(Client.delete, collection_name=collection, points_selector=points), deadline_s)
+        await self._call(lambda client: client.delete(collection, points), deadline_s)
 
     async def remove_older(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """Removes what a collection holds of these memories at these versions or older ones."""
@@ -66,23 +76,21 @@ class PointStore:
         """The points that are there, with the payload KEPT."""
         found: list[models.Record] = []
         for some in pages(ids, PAGE):
-            asked = partial(Client.retrieve, collection_name=collection, ids=some, with_payload=KEPT)
-            found += await self._call(asked, deadline_s)
+            found += await self._read(collection, some, deadline_s)
         return found
 
     async def read_all(self, collection: str, deadline_s: float) -> AsyncIterator[list[models.Record]]:
         """Every point, page by page, with the payload KEPT."""
         offset: PointId | None = None
         while True:
-            asked = partial(Client.scroll, collection_name=collection, limit=PAGE, offset=offset, with_payload=KEPT)
-            points, offset = await self._call(asked, deadline_s)
+            points, offset = await self._page(collection, offset, deadline_s)
             yield points
             if offset is None:
                 return
 
     async def count(self, collection: str, deadline_s: float) -> int:
         """How many points there are, exactly."""
-        return (await self._call(partial(Client.count, collection_name=collection, exact=True), deadline_s)).count
+        return (await self._call(lambda client: client.count(collection, exact=True), deadline_s)).count
 
     async def search(self, collection: str, asked: ScopedSearch, deadline_s: float) -> list[Candidate]:
         """The best points of a scope, best first.
@@ -90,30 +98,42 @@ class PointStore:
         Where conditions cannot say the filter exactly, more are fetched and checked until `top_k` pass or no more come.
         """
         translation = translate(asked.filter)
-        query = partial(
-            Client.query_points,
-            collection_name=collection,
+        query = _Query(
             query=asked.vector,
             query_filter=scoped(asked.scope, translation.conditions),
-            search_params=models.SearchParams(hnsw_ef=asked.ef, quantization=self._rescoring),
+            search_params=models.SearchParams(hnsw_ef=asked.ef, quantization=self._rescoring, acorn=ACORN),
             with_payload=["memory_id", "version"] if translation.exact else ["memory_id", "version", "terms"],
         )
         limit = asked.top_k if translation.exact else 4 * asked.top_k
         while True:
-            found = (await self._call(partial(query, limit=limit), deadline_s)).points
+            found = await self._query(collection, query, limit, deadline_s)
             kept = found if translation.exact else [hit for hit in found if passes(asked.filter, terms(hit))]
             if len(kept) >= asked.top_k or len(found) < limit:
                 return [candidate(hit) for hit in kept[: asked.top_k]]
             limit *= 4
 
+    async def _query(self, collection: str, query: "_Query", limit: int, deadline_s: float) -> list[models.ScoredPoint]:
+        response = await self._call(lambda client: client.query_points(collection, limit=limit, **query), deadline_s)
+        return response.points
+
+    async def _read(self, collection: str, ids: Sequence[str], deadline_s: float) -> list[models.Record]:
+        return await self._call(lambda client: client.retrieve(collection, ids, with_payload=KEPT), deadline_s)
+
+    async def _page(
+        self, collection: str, offset: PointId | None, deadline_s: float
+    ) -> tuple[list[models.Record], PointId | None]:
+        return await self._call(
+            lambda client: client.scroll(collection, limit=PAGE, offset=offset, with_payload=KEPT), deadline_s
+        )
+
     async def _write(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
         """A batch that is called invalid is halved until only what is wrong with it is left."""
         points = [point_of(entry) for entry in entries]
-        upsert = partial(
-            Client.upsert, collection_name=collection, points=points, update_filter=_not_newer(entries), wait=True
-        )
+        guard = _not_newer(entries)
         try:
-            await self._call(upsert, deadline_s)
+            await self._call(
+                lambda client: client.upsert(collection, points, wait=True, update_filter=guard), deadline_s
+            )
         except RequestRefused:
             if len(entries) == 1:
                 return [entries[0].memory_id]

@@ -8,10 +8,8 @@ now, so that a change of policy hides nothing.
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 
-from qdrant_client import AsyncQdrantClient as Client
 from qdrant_client import models
 
 from dataplane.adapters.qdrant.calls import BACKEND, AccessRefused, CollectionMissing, Connection, connect
@@ -158,19 +156,15 @@ class QdrantVectorIndex:
             actions.append(models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
         create = models.CreateAlias(alias_name=alias, collection_name=self._names.common)
         actions.append(models.CreateAliasOperation(create_alias=create))
-        switch = partial(Client.update_collection_aliases, change_aliases_operations=actions)
-        await self._connection.call(switch, deadline_s)
+        await self._connection.call(lambda client: client.update_collection_aliases(actions), deadline_s)
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
-        version = (await self._connection.call(Client.info, deadline_s)).version
-        problems = await self._collections.problems(deadline_s)
+        version = (await self._connection.call(lambda client: client.info(), deadline_s)).version
+        problems = await self._collections.problems(await self._active_collection(deadline_s), deadline_s)
         old = version_problem(version)
         if old is not None:
             problems.insert(0, Problem("SERVER_TOO_OLD", old))
-        if not await self._active_collection(deadline_s):
-            text = f"no alias {self._names.alias} names the active index; Reindex makes it"
-            problems.append(Problem("ALIAS_MISSING", text))
         if self._options.api_key and not self._options.tls:
             problems.append(Problem("KEY_IN_CLEAR", "the API key goes over an unencrypted connection; use https"))
         return Examination(f"Qdrant {version}", tuple(problems))
@@ -180,12 +174,12 @@ class QdrantVectorIndex:
         await self._connection.close()
 
     async def _prepare(self, deadline_s: float) -> None:
-        version = (await self._connection.call(Client.info, deadline_s)).version
+        version = (await self._connection.call(lambda client: client.info(), deadline_s)).version
         problem = version_problem(version)
         if problem is not None:
             raise Misconfigured(BACKEND, problem)
         await self._collections.make("", deadline_s)
-        found = await self._connection.call(Client.get_collections, deadline_s)
+        found = await self._connection.call(lambda client: client.get_collections(), deadline_s)
         if self._names.alias in {each.name for each in found.collections}:
             text = f"a collection is named {self._names.alias}, as our alias would be; set another qdrant.prefix"
             raise Misconfigured(BACKEND, text)
@@ -220,5 +214,5 @@ class QdrantVectorIndex:
             raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
 
     async def _active_collection(self, deadline_s: float) -> str:
-        aliases = (await self._connection.call(Client.get_aliases, deadline_s)).aliases
+        aliases = (await self._connection.call(lambda client: client.get_aliases(), deadline_s)).aliases
         return next((each.collection_name for each in aliases if each.alias_name == self._names.alias), "")

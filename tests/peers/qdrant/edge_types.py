@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 from qdrant_client import grpc
 from qdrant_client.conversions.conversion import GrpcToRest, RestToGrpc
 from qdrant_edge import (
+    AcornSearchParams,
     Distance,
     EdgeConfig,
     EdgeVectorParams,
@@ -60,7 +61,7 @@ def config_of(request: grpc.CreateCollection) -> EdgeConfig:
         hnsw_config=HnswIndexConfig(
             hnsw.m if hnsw.HasField("m") else 16,
             hnsw.ef_construct if hnsw.HasField("ef_construct") else 100,
-            FULL_SCAN_THRESHOLD_KB,
+            hnsw.full_scan_threshold if hnsw.HasField("full_scan_threshold") else FULL_SCAN_THRESHOLD_KB,
         ),
     )
 
@@ -106,6 +107,7 @@ def search_params_of(request: grpc.QueryPoints) -> SearchParams | None:
             rescore=_given(quantization, "rescore"),
             oversampling=_given(quantization, "oversampling"),
         ),
+        acorn=AcornSearchParams(params.acorn.enable, _given(params.acorn, "max_selectivity")),
     )
 
 

@@ -20,6 +20,7 @@ def collection(**changes: Any) -> wire.GetCollectionInfoResponse:
         result=wire.CollectionInfo(
             status=changes.get("status", wire.CollectionStatus.Green),
             optimizer_status=wire.OptimizerStatus(ok=True),
+            points_count=1,
             payload_schema={name: wire.PayloadSchemaInfo(data_type=wire.PayloadSchemaType.Keyword) for name in fields},
             config=wire.CollectionConfig(
                 params=wire.CollectionParams(

@@ -1,10 +1,8 @@
 """Whatever policies came and went, the index holds what was written last, and each namespace finds its own."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qdrant_client import AsyncQdrantClient
 
 from dataplane.adapters.qdrant.calls import Connection
 from dataplane.adapters.qdrant.options import QdrantOptions
@@ -12,6 +10,7 @@ from dataplane.adapters.qdrant.vector import QdrantVectorIndex
 from dataplane.model import EVERYTHING, SYSTEM_SCOPE, IndexKey, Scope
 from memplane.policy.effective import lineage
 from tests.contract.index_suite import DIMENSION, deadline, entry
+from tests.peers.qdrant.local import LocalClient
 
 NAMESPACES = ("dept.sales", "dept.salesforce", "dept.sales.a", "dept.sales-a", "dept", "x")
 QUESTION = np.eye(DIMENSION, dtype=np.float32)[0]
@@ -29,13 +28,11 @@ def histories(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     return steps
 
 
-@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
-@pytest.mark.filterwarnings("ignore:Local mode performs exact:UserWarning")
 @settings(max_examples=60, deadline=None)
 @given(history=histories())
 async def test_searches_find_what_was_written_last(history: list[tuple[str, str, str]]) -> None:
     options = QdrantOptions(partition_refresh_s=0.01)
-    index = await QdrantVectorIndex.over(Connection(AsyncQdrantClient(":memory:"), 5), options, "model-1", DIMENSION)
+    index = await QdrantVectorIndex.over(Connection(LocalClient(), 5), options, "model-1", DIMENSION)
     expected: dict[str, int] = {}
     for version, (verb, namespace, partition) in enumerate(history, 1):
         if verb == "delete":
