@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from dataplane.adapters.edge.text import EdgeTextIndex
+from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
+from dataplane.adapters.elasticsearch.text import ElasticsearchTextIndex
 from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.logic.tokens import query_tokens, tokens
 from dataplane.model import EVERYTHING, SYSTEM_SCOPE, Candidate, Filter, Scope
@@ -28,10 +30,16 @@ ODD_TOKENS = [
 ODD_QUERIES = ["the of", "C:\\repo\\a.py", "foo AND (", "*", '"', "~", "", "x", ")", "的", "\ud83d"]
 
 
-@pytest.fixture(params=["edge", "inmemory"])
+@pytest.fixture(params=["edge", "inmemory", "elasticsearch"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TextIndex]:
     opened: TextIndex
-    opened = EdgeTextIndex.open(tmp_path / "text", "rule-1") if request.param == "edge" else InMemoryTextIndex()
+    if request.param == "edge":
+        opened = EdgeTextIndex.open(tmp_path / "text", "rule-1")
+    elif request.param == "elasticsearch":
+        hosts = (request.getfixturevalue("elasticsearch_url"),)
+        opened = await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=hosts, shards=2, replicas=0), "rule-1")
+    else:
+        opened = InMemoryTextIndex()
     yield opened
     await opened.close()
 

@@ -19,10 +19,15 @@ Call = Callable[[AsyncElasticsearch], Awaitable[Any]]
 
 _STATUS_WORDS = {
     401: "refuses the user or key",
-    403: "refuses this to its user, or the index is read-only",
+    403: "refuses this to its user",
     413: "refuses a request of this size",
     429: "is overloaded",
     503: "has no copy of the index to answer with",
+}
+
+_KIND_WORDS = {
+    "index_not_found_exception": "has lost the index",
+    "cluster_block_exception": "has made the index read-only, or has no master",
 }
 
 
@@ -94,7 +99,7 @@ class Connection:
 
 def unavailable(status: int, kind: str) -> BackendUnavailable:
     """An error of the server as ours."""
-    words = "has lost the index" if kind == "index_not_found_exception" else _STATUS_WORDS.get(status, "fails")
+    words = _KIND_WORDS.get(kind) or _STATUS_WORDS.get(status, "fails")
     return BackendUnavailable(BACKEND, f"Elasticsearch {words} ({status}{' ' * bool(kind)}{kind})")
 
 

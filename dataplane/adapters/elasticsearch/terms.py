@@ -45,8 +45,12 @@ def indexed(tokens: Sequence[str]) -> dict[str, object]:
     """The fields of a memory that a query scores by."""
     counts = Counter(tokens)
     single = single_weight(len(tokens))
-    weights = term_weights(counts)
-    terms = [term for token in counts for term in _terms(token, weights[token] / single)]
+    terms = [term_of(token) for token in counts]
+    if len(counts) < len(tokens):
+        weights = term_weights(counts)
+        terms += [
+            term for token, count in counts.items() if count > 1 for term in _repeats(token, weights[token] / single)
+        ]
     return {FIELD: " ".join(terms), WEIGHT_FIELD: single}
 
 
@@ -75,13 +79,10 @@ MAX_MATCHED = 65_536
 """Terms that one `terms` query may hold (`index.max_terms_count`)."""
 
 
-def _terms(token: str, times_single: float) -> Iterator[str]:
+def _repeats(token: str, times_single: float) -> Iterator[str]:
     term = term_of(token)
     more = min(round((times_single - 1) / STEP), 2**BITS - 1)
-    yield term
-    for bit in range(BITS):
-        if more >> bit & 1:
-            yield f"{term}|{bit}"
+    return (f"{term}|{bit}" for bit in range(BITS) if more >> bit & 1)
 
 
 def _clauses(token: str, number: int, weight: float) -> Iterator[Query]:

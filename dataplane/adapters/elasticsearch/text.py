@@ -131,9 +131,14 @@ class ElasticsearchTextIndex:
         _check_shards(answer)
 
     async def purge(self, deadline_s: float) -> None:
-        """See the port. When the deadline passes the server goes on."""
+        """See the port. When the deadline passes the server goes on. What was deleted within half a minute may stay.
+
+        (The server keeps the latest operations for copies that come back; it moves on every 30 s.)
+        """
+        alias = self._layout.alias
+        await self._connection.require(lambda client: client.indices.flush(index=alias), deadline_s)
         answer = await self._connection.require(
-            lambda client: client.indices.forcemerge(index=self._layout.alias, only_expunge_deletes=True), deadline_s
+            lambda client: client.indices.forcemerge(index=alias, only_expunge_deletes=True), deadline_s
         )
         _check_shards(answer)
 
