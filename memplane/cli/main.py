@@ -12,6 +12,7 @@ from memplane.cli.evaluate import evaluate
 from memplane.cli.fleet import fleet
 from memplane.cli.forget import forget
 from memplane.cli.get import get
+from memplane.cli.health import health
 from memplane.cli.history import history
 from memplane.cli.list import list_memories
 from memplane.cli.maintenance import indexes
@@ -31,6 +32,7 @@ COMMANDS = (
     policy,
     fleet,
     doctor,
+    health,
     indexes,
     write,
     operation,
