@@ -29,7 +29,7 @@ from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Embedder, VectorIndex
 from dataplane.server.memory_service import MemoryService
 from dataplane.stores import Stores
-from dataplane.wiring import Surroundings, wire
+from dataplane.wiring import Surroundings, WireOptions, wire
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -113,7 +113,8 @@ async def running_plane(
             purge=PurgeOptions(delay_s=stores.get("purge_delay_s", 1.0)),
         )
         clock = FixtureClock()
-        wired = wire(made, Surroundings(lambda: plane.snapshot, clock, "node"), options)
+        pace = WireOptions(projector=options, record_interval_s=0.01)
+        wired = wire(made, Surroundings(lambda: plane.snapshot, clock, "node"), pace)
         codes: list[grpc.StatusCode] = []
         server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code))])
         port = bind(server, "127.0.0.1:0")
@@ -136,7 +137,7 @@ async def running_plane(
 async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) -> Stores:
     """The stores of a plane; those `given` by name are taken as they are."""
     embedder = given.get("embedder") or HashEmbedder()
-    cache = InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
+    cache = given.get("cache") or InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
     if folder is None:
         vectors = given.get("vectors") or InMemoryVectorIndex(embedder.dimension, embedder.model)
         return Stores(

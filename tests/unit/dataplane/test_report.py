@@ -20,7 +20,7 @@ def reporter(calls: Calls, *projectors: Any) -> Reporter:
 def test_calls_and_failures_are_counted_apart() -> None:
     calls = Calls()
     for code in (grpc.StatusCode.OK, grpc.StatusCode.OK, grpc.StatusCode.NOT_FOUND):
-        calls.count("/m", code)
+        calls.count("/m", code, 0.1)
     report = reporter(calls).report()
     assert (report.call_count, report.error_count) == (3, 1)
     assert report.policy_origin == policy_pb2.POLICY_ORIGIN_UNSPECIFIED
