@@ -28,10 +28,10 @@ from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.codec import fields_of
 from dataplane.logic.tokens import TOKENIZER
-from dataplane.main import CACHE_BYTES, Stores, build_pipelines, build_projectors
-from dataplane.pipelines.project import ProjectorOptions
-from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.server.memory_service import MemoryService
+from dataplane.stores import Stores
+from dataplane.wiring import Surroundings, wire
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -45,6 +45,7 @@ IN_FLIGHT = (1, 16)
 ROUNDS = 5
 MEMORIES = 2_000
 CALLS = 400
+CACHE_BYTES = 64 * 1024 * 1024
 KEY = "mpk_00000000_key-of-the-benchmark"
 METADATA = (("authorization", f"Bearer {KEY}"),)
 
@@ -57,16 +58,15 @@ async def open_service(folder: Path, stack: AsyncExitStack) -> tuple[MemoryServi
     vectors = EdgeVectorIndex.open(folder / "vectors", embedder.dimension, embedder.model)
     texts = EdgeTextIndex.open(folder / "texts", TOKENIZER)
     cache = InProcessCache(CACHE_BYTES, asyncio.get_running_loop().time)
-    stores = Stores(records, vectors, texts, cache, embedder)
-    projectors, recorder, clock = build_projectors(stores, ProjectorOptions(), None), Recorder(records), SystemClock()
-    await projectors.start()
-    stack.push_async_callback(projectors.stop)
+    stores = Stores(records, Spaces([VectorSpace(embedder, vectors, None)]), texts, cache)
     policy = PolicySet.model_validate_json(
         '{"write_policy": {"threshold": 0, "short_term_threshold": 0, "dedup": false}}'
     )
     snapshot = PolicySnapshot("v", 1, 0, EffectivePolicies(policy), AccessIndex(None, hash_api_key(KEY)))
-    pipelines = build_pipelines(stores, projectors, recorder, None, clock)
-    return MemoryService(pipelines, lambda: snapshot, clock, embedder.dimension), stores
+    wired = wire(stores, Surroundings(lambda: snapshot, SystemClock(), "bench"))
+    await wired.start(paused=False)
+    stack.push_async_callback(wired.stop)
+    return MemoryService(wired.pipelines, lambda: snapshot, SystemClock(), lambda: embedder.dimension), stores
 
 
 async def serve_aio(folder: Path, ready: Callable[[int], None]) -> None:

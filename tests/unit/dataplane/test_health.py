@@ -9,6 +9,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.report import Calls, Reporter
+from tests.integration.harness import FixtureClock
 from tests.unit.dataplane.test_policy_holder import SNAPSHOT
 
 
@@ -45,8 +46,8 @@ class Looking:
             holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
         given: Any = store
         self.servicer = health.aio.HealthServicer()
-        self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")])  # type: ignore[arg-type]
-        self.checks = HealthChecks(given, lambda: self.free_bytes, holder, self.reporter, self.servicer)
+        self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")], FixtureClock())  # type: ignore[arg-type]
+        self.checks = HealthChecks(given, None, lambda: self.free_bytes, holder, self.reporter, self.servicer)
 
     async def look(self) -> tuple[dict[str, bool], str]:
         """What health says, and what the report says of the record store."""

@@ -7,14 +7,19 @@ import grpc
 import pytest
 
 from dataplane.changes import IndexProgress
+from dataplane.examine import Finding
 from dataplane.policy_holder import PolicyHolder
+from dataplane.ports import Examination, Problem
 from dataplane.report import Calls, Reporter
 from memplane.v1 import policy_pb2
+from tests.integration.harness import FixtureClock
 
 
 def reporter(calls: Calls, *projectors: Any) -> Reporter:
     given: Any = projectors
-    return Reporter(PolicyHolder(), calls, given, [("record_store", "sqlite"), ("text_index", "edge")])
+    return Reporter(
+        PolicyHolder(), calls, given, [("record_store", "sqlite"), ("text_index", "edge")], FixtureClock(9_000_005)
+    )
 
 
 def test_calls_and_failures_are_counted_apart() -> None:
@@ -38,6 +43,20 @@ def test_an_index_tells_how_far_it_lags_and_what_is_wrong() -> None:
     store, found = made.report().backends
     assert (store.backend, store.adapter, store.healthy, store.lag) == ("record_store", "sqlite", True, 0)
     assert (found.backend, found.healthy, found.detail, found.lag) == ("text_index", False, "text_index: disk full", 3)
+    assert (found.dead_letters, found.oldest_wait.ToMicroseconds()) == (1, 9_000_000)
+
+
+def test_what_an_examination_found_is_told_and_an_outage_makes_unhealthy() -> None:
+    made = reporter(Calls(), index())
+    evicts = Problem("EVICTS", "it evicts; set noeviction")
+    made.findings = {
+        "record_store": Finding(Examination("SQLite 3.40", (evicts,)), 0.0015),
+        "text_index": Finding(Examination("Elasticsearch 8.19"), problem="connection refused"),
+    }
+    store, texts = made.report().backends
+    assert (store.server, store.latency.ToMicroseconds(), store.healthy) == ("SQLite 3.40", 1_500, True)
+    assert [(each.code, each.message) for each in store.problems] == [("EVICTS", "it evicts; set noeviction")]
+    assert (texts.server, texts.healthy, texts.detail) == ("Elasticsearch 8.19", False, "connection refused")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +64,7 @@ def test_an_index_tells_how_far_it_lags_and_what_is_wrong() -> None:
     [
         ({}, 0, ""),
         ({"purge_due": True}, 0, "erased data awaits purging"),
-        ({"purge_due": True}, 2, "2 changes were given up; `memplane indexes dead-letters` tells which"),
+        ({"purge_due": True}, 2, "erased data awaits purging"),
         ({"is_level": False}, 2, "being rebuilt"),
     ],
 )
@@ -53,7 +72,7 @@ def test_a_healthy_index_tells_what_it_still_has_to_do(changes: dict[str, Any], 
     made = reporter(Calls(), index(**changes))
     made.note_progress([IndexProgress("text_index:t", 7, 0, dead, None)])
     told = made.report().backends[1]
-    assert (told.healthy, told.detail) == (True, detail)
+    assert (told.healthy, told.detail, told.dead_letters) == (True, detail, dead)
 
 
 def test_of_several_indexes_the_one_in_use_is_told_of() -> None:
