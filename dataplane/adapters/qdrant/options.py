@@ -67,6 +67,8 @@ class QdrantOptions:
         self._check_url()
         if _PREFIX.fullmatch(self.prefix) is None:
             raise BadConfig(f"prefix: {self.prefix!r} is not 1 to 40 characters of [A-Za-z0-9_]")
+        if self.ca_file is not None and not self.ca_file.is_file():
+            raise BadConfig(f"ca_file: there is no file {self.ca_file}")
         if self.quantisation not in {"none", "scalar", "binary"}:
             raise BadConfig(f"quantisation: {self.quantisation!r} is not none, scalar or binary")
         for name, (least, most) in _RANGES.items():

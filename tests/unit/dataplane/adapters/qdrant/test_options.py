@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from memplane.settings import BadConfig, Secret
         ({"prefix": "mem-plane"}, "prefix"),
         ({"prefix": ""}, "prefix"),
         ({"shards": 0}, "shards"),
+        ({"ca_file": Path("/nowhere/ca.pem")}, "ca_file"),
         ({"hnsw_m": 1}, "hnsw_m"),
         ({"timeout_s": float("nan")}, "timeout_s"),
         ({"quantisation": "product"}, "quantisation"),
