@@ -7,6 +7,7 @@ from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.elasticsearch.text import ElasticsearchTextIndex
 from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
+from dataplane.adapters.postgres.text import PostgresTextIndex
 from dataplane.logic.tokens import query_tokens, tokens
 from dataplane.model import EVERYTHING, SYSTEM_SCOPE, Candidate, Filter, Scope
 from dataplane.ports import TextIndex
@@ -30,7 +31,7 @@ ODD_TOKENS = [
 ODD_QUERIES = ["the of", "C:\\repo\\a.py", "foo AND (", "*", '"', "~", "", "x", ")", "的", "\ud83d"]
 
 
-@pytest.fixture(params=["edge", "inmemory", "elasticsearch"])
+@pytest.fixture(params=["edge", "inmemory", "elasticsearch", "tsvector"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TextIndex]:
     opened: TextIndex
     if request.param == "edge":
@@ -38,6 +39,8 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     elif request.param == "elasticsearch":
         hosts = (request.getfixturevalue("elasticsearch_url"),)
         opened = await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=hosts, shards=2, replicas=0), "rule-1")
+    elif request.param == "tsvector":
+        opened = await PostgresTextIndex.open(request.getfixturevalue("postgres_options"), "rule-1", deadline())
     else:
         opened = InMemoryTextIndex()
     yield opened

@@ -7,12 +7,14 @@ import pytest
 
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
+from dataplane.adapters.postgres.vector import PostgresVectorIndex
 from dataplane.adapters.qdrant.calls import Connection
 from dataplane.adapters.qdrant.options import QdrantOptions
 from dataplane.adapters.qdrant.vector import QdrantVectorIndex
 from dataplane.model import EVERYTHING, Candidate, Filter, Scope, Vector
 from dataplane.ports import VectorIndex
 from tests.contract.index_suite import DIMENSION, A, IndexContract, Searching, deadline, entry, ids, upsert, versions
+from tests.contract.pgvector import with_pgvector
 from tests.peers.qdrant.local import LocalClient
 
 EF = 64
@@ -25,13 +27,16 @@ NO_VECTORS = [
 ]
 
 
-@pytest.fixture(params=["edge", "inmemory", "qdrant-peer", "qdrant-local", "qdrant-server"])
+@pytest.fixture(params=["edge", "inmemory", "qdrant-peer", "qdrant-local", "qdrant-server", "pgvector"])
 async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorIndex]:
     opened: VectorIndex
     if request.param == "edge":
         opened = EdgeVectorIndex.open(tmp_path / "vector", DIMENSION, "model-1")
     elif request.param == "inmemory":
         opened = InMemoryVectorIndex(DIMENSION, "model-1")
+    elif request.param == "pgvector":
+        postgres = with_pgvector(request.getfixturevalue("postgres_options"))
+        opened = await PostgresVectorIndex.open(postgres, "model-1", DIMENSION, deadline())
     elif request.param == "qdrant-local":
         connection = Connection(LocalClient(), timeout_s=60)
         opened = await QdrantVectorIndex.over(connection, QdrantOptions(), "model-1", DIMENSION)

@@ -1,0 +1,102 @@
+"""What vector and text index on PostgreSQL share: one table of entries, written by version and seen by scope.
+
+An entry is visible and durable when its transaction is, so a flush has nothing to do. Dead rows are the server's to
+remove (autovacuum): the role of a data plane owns nothing and so cannot vacuum.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dataplane.adapters.postgres.clauses import fields_to_json, fill
+from dataplane.adapters.postgres.pool import Parameters, Pool
+from dataplane.logic.fingerprint import fingerprint
+from dataplane.model import SYSTEM_SCOPE, Held, IndexEntry, IndexKey
+
+BATCH: Final = 500
+"""Entries of one transaction. Unmeasured."""
+_DELETE = "DELETE FROM memplane.{table} AS m WHERE m.memory_id = ANY (%(ids)s::text[]) AND {mine}"
+_HELD = """
+SELECT m.memory_id, m.version, m.namespace, m.fingerprint FROM memplane.{table} AS m
+WHERE m.memory_id = ANY (%(ids)s::text[]) AND {mine}"""
+_VERSIONS = """
+SELECT m.memory_id, m.version, m.namespace, m.fingerprint FROM memplane.{table} AS m
+WHERE m.memory_id > %(after)s::text AND {mine} ORDER BY m.memory_id LIMIT %(page_size)s::bigint"""
+_PAGE: Final = 10_000
+_COUNT = "SELECT count(*) FROM memplane.{table} AS m WHERE {mine}"
+_CLEAR = "DELETE FROM memplane.{table} AS m WHERE {mine}"
+
+
+class IndexEntries:
+    """The entries of one index: the rows of `table` for which `mine` holds, given `parameters`."""
+
+    def __init__(self, pool: Pool, table: str, mine: str, parameters: Parameters) -> None:
+        self._pool = pool
+        self._parts = {"table": table, "mine": mine}
+        self._parameters = dict(parameters)
+
+    async def upsert(self, statement: str, rows: Iterator[Mapping[str, Any]], deadline_s: float) -> None:
+        """Runs a statement for each row, in transactions of BATCH."""
+        self._pool.check(deadline_s)
+        ready = [(statement, {**self._parameters, **row}) for row in rows]
+        for start in range(0, len(ready), BATCH):
+            await self._pool.transact(SYSTEM_SCOPE, ready[start : start + BATCH], deadline_s)
+
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
+        """See the port."""
+        self._pool.check(deadline_s)
+        if keys:
+            await self._run(_DELETE, {"ids": _ids(keys)}, deadline_s)
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        self._pool.check(deadline_s)
+        return _held(await self._run(_HELD, {"ids": _ids(keys)}, deadline_s)) if keys else {}
+
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        found: dict[str, Held] = {}
+        after = ""
+        while True:
+            rows = await self._run(_VERSIONS, {"after": after, "page_size": _PAGE}, deadline_s)
+            found |= _held(rows)
+            if len(rows) < _PAGE:
+                return found
+            after = rows[-1][0]
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        return int((await self._run(_COUNT, {}, deadline_s))[0][0])
+
+    async def clear(self, deadline_s: float) -> None:
+        """See the port."""
+        await self._run(_CLEAR, {}, deadline_s)
+
+    async def _run(self, statement: str, parameters: Parameters, deadline_s: float) -> list[tuple[Any, ...]]:
+        filled = fill(statement, **self._parts)
+        return await self._pool.read(SYSTEM_SCOPE, filled, {**self._parameters, **parameters}, deadline_s)
+
+
+def row_of(entry: IndexEntry) -> dict[str, Any]:
+    """The columns that every entry has."""
+    return {
+        "memory_id": entry.memory_id,
+        "version": entry.version,
+        "namespace": entry.namespace,
+        "pool": int(entry.pool),
+        "fields": fields_to_json(entry.fields),
+        "fingerprint": fingerprint(entry),
+    }
+
+
+def latest(entries: Sequence[IndexEntry]) -> list[IndexEntry]:
+    """The last entry of each id, in the order of ids: parallel writers then wait for each other and do not deadlock."""
+    by_id = {entry.memory_id: entry for entry in entries}
+    return [by_id[memory_id] for memory_id in sorted(by_id)]
+
+
+def _ids(keys: Sequence[IndexKey]) -> list[str]:
+    return sorted({key.memory_id for key in keys})
+
+
+def _held(rows: Sequence[tuple[Any, ...]]) -> dict[str, Held]:
+    return {memory_id: Held(version, namespace, print_) for memory_id, version, namespace, print_ in rows}
