@@ -66,6 +66,7 @@ class WireOptions:
 
     projector: ProjectorOptions | None = None
     record_interval_s: float = 0.2
+    reindex: ReindexOptions = field(default_factory=ReindexOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         recorder=base.recorder,
         pipelines=_pipelines(base, write),
         operations=OperationsPipeline(records, stores.queue),
-        maintenance=_maintenance(base, followed),
+        maintenance=_maintenance(base, followed, options.reindex),
         consumer=_consumer(base, write, owner),
     )
 
@@ -236,7 +237,7 @@ def _search(base: _Base) -> SearchPipeline:
     return SearchPipeline(
         SearchParts(
             store=base.records,
-            answers=AnswerCache(base.cache, base.records, clock),
+            answers=AnswerCache(base.cache, base.records, clock, hears_all=base.stores.cache_hears_all),
             spaces=base.stores.spaces,
             retrieval=Retrieval(retrieve),
             recorder=base.recorder,
@@ -266,9 +267,9 @@ def _form(base: _Base) -> QueuedRequests:
     return QueuedRequests(lambda: base.stores.spaces.current.embedder.dimension)
 
 
-def _maintenance(base: _Base, followed: Sequence[FollowedIndex]) -> Maintenance:
+def _maintenance(base: _Base, followed: Sequence[FollowedIndex], options: ReindexOptions) -> Maintenance:
     indexes = FollowedIndexes(followed, base.stores.spaces)
     checks = CheckIndexes(base.records, indexes, secrets.SystemRandom().random)
     parts = RebuildParts(base.records, checks, base.stores.spaces, base.around.clock)
-    reindexing = Reindexing(parts, indexes, lambda: secrets.token_hex(16), ReindexOptions())
+    reindexing = Reindexing(parts, indexes, lambda: secrets.token_hex(16), options)
     return Maintenance(checks, reindexing, DeadLetters(base.records))
