@@ -62,6 +62,11 @@ class Stores:
     parts: dict[str, str] = field(default_factory=dict)
 
     @property
+    def cache_hears_all(self) -> bool:
+        """Whether the cache hears of every change: one in process does not when others use the record store, too."""
+        return self.parts.get("cache") != "in_process" or self.parts.get("record_store") != "postgres"
+
+    @property
     def backends(self) -> dict[str, Backend]:
         """Each by its name, for examining; of several embedding models the configured one."""
         space = self.spaces.all[0]

@@ -53,14 +53,18 @@ class Wish:
 
 
 class AnswerCache:
-    """Answers from the cache where it can; equal questions that come at once are answered once."""
+    """Answers from the cache where it can; equal questions that come at once are answered once.
 
-    def __init__(self, cache: Cache, store: RecordStore, clock: Clock):
+    `hears_all` False: other processes change memories without this cache's hearing of it, so nothing comes from it.
+    """
+
+    def __init__(self, cache: Cache, store: RecordStore, clock: Clock, *, hears_all: bool):
         self.hit_count = 0
         self.miss_count = 0
         self._cache = cache
         self._store = store
         self._clock = clock
+        self._hears_all = hears_all
         self._being_found: dict[tuple[Scope, str], asyncio.Event] = {}
 
     async def through(self, wish: Wish, find: Callable[[], Awaitable[Found]], deadline_s: float) -> Found:
@@ -94,7 +98,7 @@ class AnswerCache:
 
     async def _key(self, wish: Wish, deadline_s: float) -> str | None:
         """None when the answer cannot come from the cache."""
-        if wish.ttl_s <= 0:
+        if wish.ttl_s <= 0 or not self._hears_all:
             return None
         try:
             stamp = await self._cache.stamp(wish.scope, deadline_s)

@@ -95,7 +95,7 @@ async def two_planes(server: RedisServer) -> AsyncIterator[Planes]:
 async def planes(redis_server: RedisServer) -> AsyncIterator[Planes]:
     redis_server.call("FLUSHALL")
     async with two_planes(redis_server) as made:
-        await write(made.one, "The pump is in hall one", request_id="first")
+        await write(made.one, "The pump is in hall one")
         yield made
 
 

@@ -53,7 +53,7 @@ class Parts:
         self.clock = StandingClock()
         self.cache = InProcessCache(100_000, lambda: self.clock.time_us / 1e6)
         self.store = InMemoryRecordStore(fields_of)
-        self.answers = AnswerCache(self.cache, self.store, self.clock)
+        self.answers = AnswerCache(self.cache, self.store, self.clock, hears_all=True)
         self.finding = Finding(self.store)
 
     async def ask(self, wish: Wish = WISH) -> Found:
@@ -180,6 +180,11 @@ async def test_without_the_cache_every_question_is_found(parts: Parts, method: s
         raise BackendUnavailable("cache")
 
     setattr(parts.cache, method, lame)
+    assert await parts.times_after_two() == 2
+
+
+async def test_a_cache_that_does_not_hear_of_all_changes_answers_nothing(parts: Parts) -> None:
+    parts.answers = AnswerCache(parts.cache, parts.store, parts.clock, hears_all=False)
     assert await parts.times_after_two() == 2
 
 
