@@ -35,7 +35,7 @@ class ControlPlaneConfig:
     announce: str
 
 
-_SETTINGS = (
+SETTINGS = (
     Setting("config", "", "configuration file (TOML); its section [control] has these settings"),
     Setting("listen", "127.0.0.1:7700", "address to serve on, HOST:PORT; port 0 takes any free one"),
     Setting("data-dir", "./.memplane/control", "folder of the revisions and the signing key"),
@@ -58,7 +58,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     program = ("python -m controlplane.main", "The MemPlane control plane.", PREFIX)
     path = config_file_of(arguments, values, PREFIX)
     sections = read_config_file(path, values, ("control",)) if path else {}
-    given = read_settings(program, _SETTINGS, arguments, values, ("control", sections.get("control", {})))
+    given = read_settings(program, SETTINGS, arguments, values, ("control", sections.get("control", {})))
     data_dir = given.required_path("data-dir")
     return ControlPlaneConfig(
         listen=given.address("listen"),

@@ -65,14 +65,16 @@ class DataPlaneConfig:
     announce: str
 
 
-_SETTINGS = (
+SETTINGS = (
     Setting("config", "", "configuration file (TOML): [data] has these settings, other sections the stores"),
     Setting("listen", "127.0.0.1:7701", "address to serve on, HOST:PORT; port 0 takes any free one"),
     Setting("data-dir", "./.memplane/data", "folder of the embedded stores and the last good policy"),
     Setting("control", "127.0.0.1:7700", "address of the control plane, HOST:PORT"),
     Setting("node-id", "data-1", "stable name of this data plane"),
-    Setting("node-key", "", "key that the control plane knows data planes by; better given in the environment"),
-    Setting("trusted-key", "", "public key of the control plane: signing_key.pub in its data folder"),
+    Setting(
+        "node-key", "", "required: key that the control plane knows data planes by; better given in the environment"
+    ),
+    Setting("trusted-key", "", "required: public key of the control plane: signing_key.pub in its data folder"),
     Setting("bootstrap-admin-sha256", "", "SHA-256 (hex) of the API key that may do everything"),
     Setting("embedder", "", f"one of {', '.join(ADAPTERS['embedder'])}, in place of the file's; hash is for tests"),
     Setting("metrics-listen", "127.0.0.1:9471", METRICS_HELP),
@@ -88,7 +90,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     path = config_file_of(arguments, values, PREFIX)
     sections = read_config_file(path, values, USED_SECTIONS) if path else {}
     program = ("python -m dataplane.main", "The MemPlane data plane.", PREFIX)
-    given = read_settings(program, _SETTINGS, arguments, values, ("data", sections.get("data", {})))
+    given = read_settings(program, SETTINGS, arguments, values, ("data", sections.get("data", {})))
     return DataPlaneConfig(
         listen=given.address("listen"),
         data_dir=given.required_path("data-dir"),

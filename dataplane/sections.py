@@ -67,7 +67,7 @@ class RedisSection:
         database: Number of the database; 0 in a cluster.
         tls: Whether connections are encrypted.
         ca_file: Certificates to trust; without it those of the system.
-        cert_file: Client certificate for a server that asks for one; `key_file` is its key.
+        cert_file: Client certificate for a server that asks for one.
         key_file: Key of `cert_file`.
         check_hostname: Whether the certificate must name the host.
         master_name: What the Sentinels call the master.

@@ -32,7 +32,8 @@ class EndpointOptions:
         max_waiting: Texts that may be under way for queries, and as many for passages; more are refused at once.
         retries: Attempts after the first one.
         concurrency: Requests at once for queries, and as many for passages.
-        query_prefix: Put before each question, as e5 and BGE want it; so is `passage_prefix` before each memory.
+        query_prefix: Put before each question, as e5 and BGE want it.
+        passage_prefix: Put before each memory.
         max_tokens: Texts are cut there, counted with the bundled tokenizer (see `token_count`); the prefix adds to it.
         calibration: File that `memplane eval calibrate` wrote; None: see `endpoint_calibration`.
         ca_file: Certificates to trust instead of the usual authorities.
