@@ -30,7 +30,7 @@ async def write_secret(plane: Plane) -> str:
         embedding=embedding(1, plane.embedder.dimension),
     )
     for projector in plane.projectors:
-        assert await projector.wait_for(2, 10)
+        assert await projector.wait_for({written.memory.id: 2}, 10)
     await asyncio.gather(plane.vectors.flush(in_10_s()), plane.stores.texts.flush(in_10_s()))
     return written.memory.id
 

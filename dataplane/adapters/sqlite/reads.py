@@ -58,9 +58,9 @@ ORDER BY o.position DESC LIMIT :rows"""
 _PART = "SELECT * FROM ({part})"  # SQLite takes no ORDER BY within a union otherwise
 _PENDING = """
 SELECT {head}, e.vector, {recent}
-FROM (SELECT memory_id, max(position) AS position FROM ({due}) GROUP BY memory_id) AS o
-CROSS JOIN memories AS m ON m.memory_id = o.memory_id {embedded}
-ORDER BY o.position DESC LIMIT :rows"""
+FROM (SELECT memory_id, max(position) AS position FROM ({due}) GROUP BY memory_id) AS d
+CROSS JOIN memories AS m ON m.memory_id = d.memory_id {embedded}
+ORDER BY d.position DESC LIMIT :rows"""
 _COUNT_DUE = """
 SELECT count(*) FROM (SELECT 1 FROM json_each(:applied) AS a CROSS JOIN indexes AS i ON i.name = a.key
     CROSS JOIN outbox AS o ON o.index_id = i.index_id AND o.position > a.value LIMIT :rows)"""

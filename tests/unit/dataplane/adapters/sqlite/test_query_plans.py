@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dataplane.adapters.sqlite import reads
+from dataplane.adapters.sqlite import outbox, reads
 from dataplane.adapters.sqlite.commits import find_in_scope
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
+from dataplane.changes import Lease
 from dataplane.model import Kind, Scope
 
 SCOPE = Scope(("a",), ("b",))
@@ -22,7 +23,7 @@ class Explaining(sqlite3.Connection):
         self.plans: list[str] = []
 
     def execute(self, statement: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        if statement.lstrip().startswith("SELECT"):
+        if statement.lstrip().startswith(("SELECT", "UPDATE", "DELETE")):
             plan = super().execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
             self.plans.append(" | ".join(row[3] for row in plan))
         return super().execute(statement, parameters)
@@ -54,3 +55,50 @@ def test_a_read_of_every_write_goes_by_its_index(
     assert f"USING INDEX {index}" in plan
     assert "SCAN m" not in plan
     assert "(namespace=? AND subject_id=?)" not in plan
+
+
+SEARCHES = {
+    "outbox": "SEARCH o USING INDEX outbox_namespace (namespace=? AND index_id=? AND position>?)",
+    "failed": "SEARCH o USING INDEX outbox_failed (namespace=? AND index_id=?)",
+    "given up": "SEARCH o USING INDEX dead_letters_namespace (namespace=? AND index_id=?)",
+}
+
+
+@pytest.mark.parametrize("scope", [Scope(("a",)), SCOPE, Scope(("a", "b", "c"))])
+def test_what_awaits_an_index_is_sought_in_the_namespaces_of_the_scope_alone(
+    connection: Explaining, scope: Scope
+) -> None:
+    reads.pending(connection, scope, {"vector": 5, "text": 0}, "model", 0, 10)
+    [plan] = connection.plans
+    assert {name: plan.count(search) for name, search in SEARCHES.items()} == dict.fromkeys(SEARCHES, 2)
+    assert "SCAN o" not in plan
+
+
+def test_counting_what_awaits_an_index_goes_by_position(connection: Explaining) -> None:
+    reads.count_due(connection, {"vector": 5, "text": 0}, 129)
+    assert "SEARCH o USING PRIMARY KEY (index_id=? AND position>?)" in connection.plans[-1]
+
+
+def test_a_lease_goes_by_position_and_looks_for_older_rows_by_memory(connection: Explaining) -> None:
+    outbox.register(connection, "vector")
+    connection.plans.clear()
+    outbox.has_due(connection, "vector")
+    outbox.lease(connection, "vector", Lease("me", 60.0), 128, "model")
+    looking, leasing, reading = connection.plans
+    for plan in (looking, leasing):
+        assert "SEARCH o USING PRIMARY KEY (index_id=?)" in plan
+        assert "SEARCH b USING COVERING INDEX outbox_memory (memory_id=? AND index_id=? AND position<?)" in plan
+        assert "SCAN" not in plan
+    assert "SEARCH o USING PRIMARY KEY (index_id=? AND position=?)" in reading
+    assert "SEARCH n USING COVERING INDEX outbox_memory (memory_id=? AND index_id=?)" in reading
+
+
+def test_giving_back_goes_by_owner_and_progress_by_index(connection: Explaining) -> None:
+    outbox.release(connection, "me")
+    outbox.undelivered(connection, "mem_1")
+    outbox.progress(connection)
+    releasing, asking, telling = connection.plans
+    assert "outbox_leased (lease_owner=?)" in releasing
+    assert "SEARCH o USING COVERING INDEX outbox_memory (memory_id=? AND index_id=?)" in asking
+    assert telling.count("SEARCH o USING PRIMARY KEY (index_id=?)") == 3
+    assert "SCAN o" not in telling
