@@ -37,6 +37,9 @@ SUSPECT_DELIVERIES = 3
 MOST_DELIVERIES = 10
 """Unmeasured, as the pauses below."""
 
+SIDE_BY_SIDE = 16
+"""How many shares of a batch are decided at once, so that the record store commits them together."""
+
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
@@ -175,10 +178,13 @@ class QueueConsumer:
 
     async def _outcomes(self, entries: Sequence[QueueEntry], snapshot: PolicySnapshot) -> list[Outcome]:
         outcomes: dict[str, Outcome] = {}
-        for run in _runs(entries):
-            caller = Caller(run[0].write.principal_id, snapshot)
-            decided = await self._write(run, caller)
-            outcomes.update((entry.entry_id, outcome) for entry, outcome in zip(run, decided, strict=True))
+
+        async def decide(share: Sequence[QueueEntry]) -> None:
+            for run in _runs(share):
+                decided = await self._write(run, Caller(run[0].write.principal_id, snapshot))
+                outcomes.update((entry.entry_id, outcome) for entry, outcome in zip(run, decided, strict=True))
+
+        await asyncio.gather(*(decide(share) for share in _shares(entries)))
         return [outcomes[entry.entry_id] for entry in entries]
 
     async def _write(self, run: Sequence[QueueEntry], caller: Caller) -> list[Outcome]:
@@ -227,6 +233,15 @@ def _parts_of(held: Sequence[QueueEntry]) -> list[list[QueueEntry]]:
     if any(entry.deliveries >= SUSPECT_DELIVERIES for entry in held):
         return [[entry] for entry in held]
     return [list(held)] if held else []
+
+
+def _shares(entries: Sequence[QueueEntry]) -> list[list[QueueEntry]]:
+    """Entries dealt out to be worked on side by side, all of an order key to the same one."""
+    shares: list[list[QueueEntry]] = [[] for _ in range(SIDE_BY_SIDE)]
+    share_of: dict[str, int] = {}
+    for entry in entries:
+        shares[share_of.setdefault(entry.write.order_key, len(share_of) % SIDE_BY_SIDE)].append(entry)
+    return [share for share in shares if share]
 
 
 def _runs(entries: Sequence[QueueEntry]) -> Iterator[list[QueueEntry]]:
