@@ -10,8 +10,9 @@ import pytest
 
 from dataplane.adapters.redis import counters as module
 from dataplane.adapters.redis.connection import RedisConnection
-from dataplane.adapters.redis.counters import CountedRecords, RedisAccessCounters
+from dataplane.adapters.redis.counters import RedisAccessCounters
 from dataplane.adapters.redis.options import RedisMode, RedisOptions
+from dataplane.adapters.wrappers.counted_records import CountedRecords
 from dataplane.changes import AccessRecord
 from dataplane.errors import BackendUnavailable
 from tests.deadline import eventually

@@ -9,7 +9,6 @@ say so in time. The braces lay the three keys into one slot of a cluster.
 
 import asyncio
 import json
-import logging
 import secrets
 from collections.abc import Sequence
 from typing import Any, cast
@@ -21,8 +20,6 @@ from dataplane.changes import AccessRecord
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.accesses import merged
 from dataplane.ports import RecordStore
-
-log = logging.getLogger("memplane.counters")
 
 SECOND_US = 1_000_000
 
@@ -42,7 +39,10 @@ return redis.call('UNLINK', KEYS[1], KEYS[2])
 
 
 class RedisAccessCounters:
-    """Counts that wait in Redis; errors are BackendUnavailable of the connection's backend."""
+    """Counts that wait in Redis; errors are BackendUnavailable of the connection's backend.
+
+    The connection may be one that was not opened: it connects when it is needed.
+    """
 
     def __init__(self, connection: RedisConnection, timeout_s: float = 0.5):
         self._connection = connection
@@ -79,6 +79,10 @@ class RedisAccessCounters:
             await cast(Any, self._connection.client.eval(_DELETE_IF_HELD, 2, self._flusher, self._taken, self._owner))
         return len(taken)
 
+    async def close(self) -> None:
+        """Closes the connection. Idempotent."""
+        await self._connection.close()
+
     async def _lease(self) -> bool:
         async with self._connection.calling(self._in_s(self._timeout_s)):
             leased = await self._connection.client.set(self._flusher, self._owner, px=LEASE_MS, nx=True)
@@ -106,59 +110,6 @@ class RedisAccessCounters:
 
     def _in_s(self, seconds: float) -> float:
         return asyncio.get_running_loop().time() + seconds
-
-
-class CountedRecords:
-    """A record store whose accesses go by way of the counters, and to the store itself where these cannot take them.
-
-    `start` begins to flush every `interval_s`; `stop` flushes a last time.
-    """
-
-    def __init__(self, inner: RecordStore, counters: RedisAccessCounters, interval_s: float = 5.0):
-        self._inner = inner
-        self._counters = counters
-        self._interval_s = interval_s
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def records(self) -> RecordStore:
-        """This, as the port."""
-        return cast(RecordStore, self)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        setattr(self, name, found)
-        return found
-
-    async def record_accesses(self, accesses: Sequence[AccessRecord], deadline_s: float) -> None:
-        """See the port; the counts reach the rows within seconds."""
-        try:
-            await self._counters.add(accesses)
-        except BackendUnavailable:
-            await self._inner.record_accesses(accesses, deadline_s)
-
-    def start(self) -> None:
-        """Begins to flush."""
-        self._task = asyncio.create_task(self._run(), name="access-counters")
-
-    async def stop(self) -> None:
-        """Flushes a last time and stops. Idempotent."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
-            await self._flush()
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._interval_s)
-            await self._flush()
-
-    async def _flush(self) -> None:
-        try:
-            await self._counters.flush(self._inner)
-        except BackendUnavailable as error:
-            log.debug("access counts wait: %s", error)
 
 
 def _field(access: AccessRecord) -> str:

@@ -75,7 +75,11 @@ class RedisCacheOptions:
     Attributes:
         timeout_s: The longest that a call may take: a cache that is slower is as good as none.
         max_value_bytes: Larger values are not kept.
+        count_accesses: Whether access counts of all data planes gather in Redis and reach the record store every 5 s.
+        hot_memories: Whether rows that searches fetch come from Redis, too; for a record store that has no time left.
     """
 
     timeout_s: float = 0.25
     max_value_bytes: int = 1024 * 1024
+    count_accesses: bool = True
+    hot_memories: bool = False
