@@ -63,7 +63,7 @@ class QdrantVectorIndex:
             await index._prepare(asyncio.get_running_loop().time() + 10 * options.timeout_s)
         except AccessRefused as error:
             await connection.close()
-            raise Misconfigured(BACKEND, f"{options.url} {error.detail}; set qdrant.api_key") from error
+            raise Misconfigured(BACKEND, f"{options.url} {error.detail}; set vector_index.api_key") from error
         except BackendUnavailable as error:
             await connection.close()
             text = f"{options.url} {error.detail}; is it the gRPC port (6334), not that of REST (6333)?"
@@ -181,7 +181,7 @@ class QdrantVectorIndex:
         await self._collections.make("", deadline_s)
         found = await self._connection.call(lambda client: client.get_collections(), deadline_s)
         if self._names.alias in {each.name for each in found.collections}:
-            text = f"a collection is named {self._names.alias}, as our alias would be; set another qdrant.prefix"
+            text = f"a collection is named {self._names.alias}, as our alias would be; set another vector_index.prefix"
             raise Misconfigured(BACKEND, text)
         await self._partitions.all(deadline_s)
 

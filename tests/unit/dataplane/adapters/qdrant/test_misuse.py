@@ -36,7 +36,7 @@ def test_a_wrong_key_is_told_when_opening() -> None:
 
 async def _open_with_keys(peer: QdrantPeer) -> None:
     for key in (None, Secret("wrong")):
-        with pytest.raises(Misconfigured, match=r"refuses the API key; set qdrant\.api_key"):
+        with pytest.raises(Misconfigured, match=r"refuses the API key; set vector_index\.api_key"):
             await open_at(peer.url, api_key=key)
     index = await open_at(peer.url, api_key=Secret("right"))
     await index.activate(deadline())
