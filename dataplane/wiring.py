@@ -137,7 +137,14 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         _followed_texts(stores, around)
     ]
     projectors = _projectors(stores, records, followed, around, options.projector or ProjectorOptions(owner=owner))
-    base = _Base(stores, around, records, cache, projectors, Recorder(records, options.record_interval_s))
+    base = _Base(
+        stores,
+        around,
+        records,
+        cache,
+        projectors,
+        Recorder(counted.records if counted else records, options.record_interval_s),
+    )
     write = _write(base)
     return Wired(
         records=records,

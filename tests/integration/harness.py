@@ -145,6 +145,8 @@ async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) 
             spaces=Spaces([VectorSpace(embedder, vectors, given.get("gate_model"))]),
             texts=given.get("texts") or InMemoryTextIndex(),
             cache=cache,
+            counters=given.get("counters"),
+            hot_memories=given.get("hot_memories", False),
         )
     records = await SqliteRecordStore.open(folder / "records.sqlite3", options=SqliteOptions(), fields_of=fields_of)
     stack.push_async_callback(records.close)

@@ -12,6 +12,8 @@ from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.adapters.redis.cache import RedisCache
+from dataplane.adapters.redis.connection import RedisConnection
+from dataplane.adapters.redis.counters import RedisAccessCounters
 from dataplane.adapters.redis.options import RedisCacheOptions, RedisOptions
 from dataplane.codec import fields_of
 from dataplane.model import Candidate
@@ -72,8 +74,8 @@ def own_redis() -> Iterator[RedisServer]:
 
 
 @asynccontextmanager
-async def two_planes(server: RedisServer) -> AsyncIterator[Planes]:
-    """Two data planes over one record store and one Redis."""
+async def two_planes(server: RedisServer, *, is_full: bool = False) -> AsyncIterator[Planes]:
+    """Two data planes over one record store and one Redis; `is_full`: with rows and access counts in Redis, too."""
     vectors = CountingVectors()
     shared: dict[str, Any] = {
         "records": InMemoryRecordStore(fields_of),
@@ -87,14 +89,17 @@ async def two_planes(server: RedisServer) -> AsyncIterator[Planes]:
             options = RedisCacheOptions(timeout_s=1)
             cache = await RedisCache.open(RedisOptions(addresses=(server.address,)), options, SystemClock(), deadline_s)
             stack.push_async_callback(cache.close)
+            if is_full:
+                counters = RedisAccessCounters(RedisConnection(RedisOptions(addresses=(server.address,)), "cache"))
+                shared |= {"hot_memories": True, "counters": counters}
             planes.append(await stack.enter_async_context(running_plane(cache=cache, **shared)))
         yield Planes(planes[0], planes[1], vectors)
 
 
-@pytest.fixture
-async def planes(redis_server: RedisServer) -> AsyncIterator[Planes]:
+@pytest.fixture(params=["answers", "answers, rows and counts"])
+async def planes(redis_server: RedisServer, request: pytest.FixtureRequest) -> AsyncIterator[Planes]:
     redis_server.call("FLUSHALL")
-    async with two_planes(redis_server) as made:
+    async with two_planes(redis_server, is_full=request.param != "answers") as made:
         await write(made.one, "The pump is in hall one")
         yield made
 
@@ -177,8 +182,12 @@ async def test_an_answer_from_the_cache_counts_as_use(planes: Planes) -> None:
     await planes.one.recorder.flush()
     request = pb.GetMemoryRequest(namespace=NAMESPACE, id=found.hits[0].memory.id)
     stub: Any = planes.two.stub
-    memory = (await stub.GetMemory(request, metadata=as_user())).memory
-    assert memory.access_count == 3
+
+    async def count() -> int:
+        memory = (await stub.GetMemory(request, metadata=as_user())).memory
+        return int(memory.access_count)
+
+    await eventually_async(count, lambda seen: seen == 3)
 
 
 async def test_redis_killed_flushed_and_started_again_gives_no_error_and_nothing_stale(own_redis: RedisServer) -> None:
