@@ -62,6 +62,7 @@ class Rebuild:
         self._record = record
         self._index = index
         self._progress = progress_of(record)
+        self._activated = False
 
     async def run(self) -> None:
         """Rebuilds to the end, waiting out backends that do not answer; anything else is raised."""
@@ -84,7 +85,8 @@ class Rebuild:
             await self._enqueue_all()
         await self._wait_until_level()
         await self._index.index.flush(self._deadline())
-        await self._finish(activated=await self._activate())
+        await self._activate()
+        await self._finish()
 
     async def _clear_the_way(self) -> None:
         """Removes orphans, and what is newer than the record store says: no older version replaces a newer one.
@@ -156,23 +158,23 @@ class Rebuild:
         await self._save(continued(self._record, self._progress, self._parts.clock.now_us()))
         return due_count, watermark
 
-    async def _activate(self) -> bool:
-        """Lets searches use the index when it is another model's; whether that changed anything."""
+    async def _activate(self) -> None:
+        """Lets searches use the index when it is another model's."""
         request, space = self._progress.request, self._index.space
         if space is None or request.keep_active or not request.embedding_model:
-            return False
+            return
         before = await space.vectors.active_model(self._deadline())
         await space.vectors.activate(self._deadline())
+        self._activated = self._activated or before != space.model
         await self._parts.spaces.look(self._deadline())
-        return before != space.model
 
-    async def _finish(self, *, activated: bool) -> None:
+    async def _finish(self) -> None:
         progress = await self._parts.store.progress(self._deadline())
         now_us = self._parts.clock.now_us()
         result = pb.ReindexResult(
             index=self._index.kind,
             index_count=await self._index.index.count(self._deadline()),
-            activated=activated,
+            activated=self._activated,
             dead_count=sum(item.dead_count for item in progress if item.index == self._index.name),
         )
         result.duration.FromMicroseconds(now_us - self._record.create_time_us)

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from google.longrunning import operations_pb2
@@ -59,10 +60,14 @@ class Reindexing:
 
     async def stop(self) -> None:
         """Leaves unfinished rebuilds to others, or to the next start."""
+        left = list(self._running)
         tasks = [*self._running.values(), *([self._looking] if self._looking else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for name in left:
+            with suppress(BackendUnavailable):  # then others wait until the marker is old
+                await self._parts.store.save_marker(_marker(name), 0, self._deadline())
 
     async def begin(self, request: pb.ReindexRequest, caller: Caller, deadline_s: float) -> operations_pb2.Operation:
         """The operation of a new rebuild, or of the one that runs on this index already.
@@ -149,11 +154,11 @@ class Reindexing:
             self._carry_out(record, index)
 
     async def _is_abandoned(self, index: FollowedIndex, deadline_s: float) -> bool:
-        marked_us = await self._parts.store.marker(_marker(index), deadline_s)
+        marked_us = await self._parts.store.marker(_marker(index.name), deadline_s)
         return self._parts.clock.now_us() - marked_us >= self._options.abandoned_s * 1e6
 
     async def _mark(self, index: FollowedIndex, deadline_s: float) -> None:
-        await self._parts.store.save_marker(_marker(index), self._parts.clock.now_us(), deadline_s)
+        await self._parts.store.save_marker(_marker(index.name), self._parts.clock.now_us(), deadline_s)
 
     def _carry_out(self, record: OperationRecord, index: FollowedIndex) -> None:
         task = asyncio.create_task(self._run(record, index), name=f"rebuild-{index.name}")
@@ -192,8 +197,8 @@ class Reindexing:
         return asyncio.get_running_loop().time() + self._options.step_timeout_s
 
 
-def _marker(index: FollowedIndex) -> str:
-    return f"reindex:{index.name}"
+def _marker(name: str) -> str:
+    return f"reindex:{name}"
 
 
 def _digest(principal_id: str, request_id: str) -> str:

@@ -1,0 +1,140 @@
+"""The embedding model is changed while searches go on, and a data plane is killed in the middle of it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataplane.pipelines.caller import Caller
+from dataplane.server.queries import read_search
+from dataplane.stores import Stores
+from memplane.client import write_request
+from memplane.client.maintenance import result_of
+from memplane.policy.model import BOOTSTRAP_ADMIN
+from memplane.v1 import memory_service_pb2 as pb
+from tests.deadline import eventually_async
+from tests.integration.upkeep_plane import NEW, OLD, SNAPSHOT, UpkeepPlane, done, in_memory, restarted, upkeep_plane
+
+log = logging.getLogger("memplane.tests")
+
+COUNTS = {"embedded": 1_000, "in memory": 500}
+"""Memories; searches in memory look at each one in Python."""
+USED: ContextVar[set[str] | None] = ContextVar("USED", default=None)
+"""The models that answered the search of this context."""
+
+
+def soon() -> float:
+    return asyncio.get_running_loop().time() + 30
+
+
+async def fill(plane: UpkeepPlane, count: int) -> None:
+    """Writes distinct memories and waits until the indexes have them."""
+    async with plane.memory() as client:
+        requests = [
+            write_request(
+                "dept.sales",
+                f"Order {number} by customer {number % 97} is worth {number * 31} dollars",
+                session_id="s",
+                subject_id=f"customer-{number}",
+            )
+            for number in range(count)
+        ]
+        async for page in client.batch_write(requests):
+            assert all(result.response.memory.id for result in page.results)
+    await eventually_async(
+        lambda: plane.wired.records.progress(soon()), lambda found: not any(item.due_count for item in found), 60.0
+    )
+
+
+def watch(plane: UpkeepPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes which models each search uses."""
+
+    def noting(method: Callable[..., Any], model: str) -> Callable[..., Any]:
+        async def noted(*arguments: Any, **named: Any) -> Any:
+            used = USED.get()
+            if used is not None:
+                used.add(model)
+            return await method(*arguments, **named)
+
+        return noted
+
+    for space in plane.stores.spaces.all:
+        monkeypatch.setattr(space.vectors, "search", noting(space.vectors.search, space.model))
+        monkeypatch.setattr(space.embedder, "embed_queries", noting(space.embedder.embed_queries, space.model))
+
+
+async def searched(plane: UpkeepPlane, number: int, count: int) -> str:
+    """Searches for what nobody asked before; the model that answered."""
+    used: set[str] = set()
+    USED.set(used)
+    order = number % count
+    query = f"What is order {order} by customer {order % 97} worth, asked for the {number}th time?"
+    request = pb.SearchMemoriesRequest(namespace="dept.sales", query=query, top_k=5)
+    answer = await plane.wired.pipelines.search.search(read_search(request), Caller(BOOTSTRAP_ADMIN, SNAPSHOT), soon())
+    assert answer.hits, f"search {number} found nothing"
+    told = [(note.backend, note.reason) for note in answer.degraded.messages() if note.backend != "answers"]
+    assert not told, told
+    assert len(used) == 1, used
+    return used.pop()
+
+
+async def search_on(plane: UpkeepPlane, count: int, stop: asyncio.Event) -> list[str]:
+    """Searches one after the other until it is told to stop; the models that answered."""
+    models: list[str] = []
+    while not stop.is_set():
+        models.append(await searched(plane, len(models), count))
+        await asyncio.sleep(0.005)
+    return models
+
+
+@asynccontextmanager
+async def with_models(kept: Stores | Path, models: int) -> AsyncIterator[UpkeepPlane]:
+    """A plane on what a folder or these stores in memory hold, that knows so many of the models."""
+    if isinstance(kept, Path):
+        async with upkeep_plane(kept, [OLD, NEW][:models]) as plane:
+            yield plane
+    else:
+        async with upkeep_plane(None, shared=restarted(kept, models)) as plane:
+            yield plane
+
+
+@pytest.mark.parametrize("kind", ["embedded", "in memory"])
+async def test_searches_go_on_while_the_embedding_model_is_changed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path if kind == "embedded" else in_memory([OLD, NEW])
+    async with with_models(kept, 1) as plane:
+        await fill(plane, COUNTS[kind])
+    async with with_models(kept, 2) as plane, plane.maintenance() as client:
+        if kind == "embedded":
+            await eventually_async(plane_is_level(plane), bool, 60.0)
+        watch(plane, monkeypatch)
+        stop = asyncio.Event()
+        searching = asyncio.create_task(search_on(plane, COUNTS[kind], stop))
+        operation = await done(client, await client.reindex("VECTOR", NEW.model), 120.0)
+        await asyncio.sleep(0.2)
+        stop.set()
+        models = await searching
+        assert (result_of(operation).index_count, result_of(operation).activated) == (COUNTS[kind], True)
+        switch = models.index(NEW.model)
+        assert switch > 0
+        assert set(models[:switch]) == {OLD.model}
+        assert set(models[switch:]) == {NEW.model}
+        checks = (await client.check_indexes("VECTOR", full=True)).checks
+        assert {check.active: check.consistent for check in checks} == {True: True, False: True}
+        seconds = result_of(operation).duration.ToMilliseconds() / 1000
+        log.info("%s: %d searches before, %d after the switch, %.2f s", kind, switch, len(models) - switch, seconds)
+    async with with_models(kept, 2) as plane:
+        assert plane.stores.spaces.current.model == NEW.model
+
+
+def plane_is_level(plane: UpkeepPlane) -> Callable[[], Any]:
+    async def is_level() -> bool:
+        return not plane.wired.projectors.unlevel
+
+    return is_level
