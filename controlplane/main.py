@@ -24,7 +24,7 @@ from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, log_to_stderr, say_ready, told_to_stop
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
@@ -126,7 +126,7 @@ async def _stop(plane: ControlPlane, background: Sequence[asyncio.Task[None]]) -
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a control plane; the exit code is 0 after a stop, 1 when it cannot run, 2 for a wrong setting."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr()
     try:
         uvloop.run(serve(read_config(sys.argv[1:] if arguments is None else arguments)))
     except BadConfig as error:

@@ -32,7 +32,7 @@ from dataplane.server.operations import OperationsService
 from dataplane.stores import CannotOpen, Stores, open_stores
 from dataplane.wiring import Surroundings, Wired, wire
 from memplane import __version__
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, say_ready, told_to_stop
+from memplane.process import FolderInUse, SystemClock, announce, lock_folder, log_to_stderr, say_ready, told_to_stop
 from memplane.rpc.interceptors import CallCounter, ErrorInterceptor
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server
@@ -174,7 +174,7 @@ def _stream_options(config: DataPlaneConfig, address: str) -> PolicyStreamOption
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a data plane; the exit code is 0 after a stop, 1 when it cannot run, 2 for a wrong setting."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_stderr()
     try:
         uvloop.run(serve(read_config(sys.argv[1:] if arguments is None else arguments)))
     except BadConfig as error:

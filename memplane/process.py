@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import signal
 import sys
@@ -10,6 +11,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
+
+LIBRARIES = ("elastic_transport", "httpx", "httpcore", "watchfiles", "psycopg", "qdrant_client", "asyncio")
+"""Libraries that log every call, with its address and what stands in it."""
 
 
 class FolderInUse(Exception):
@@ -22,6 +26,13 @@ class SystemClock:
     def now_us(self) -> int:
         """Microseconds since 1970-01-01 UTC."""
         return time.time_ns() // 1000
+
+
+def log_to_stderr() -> None:
+    """Logs what matters to stderr: of our own modules from INFO on, of libraries warnings alone."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def lock_folder(folder: Path, owner: str) -> IO[bytes]:
