@@ -6,12 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
+from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.redis.cache import RedisCache
+from dataplane.adapters.redis.connection import RedisConnection
+from dataplane.adapters.redis.counters import RedisAccessCounters
 from dataplane.adapters.redis.options import RedisCacheOptions, RedisMode, RedisOptions
 from dataplane.adapters.wrappers.owing_cache import OwingCache
+from dataplane.changes import AccessRecord
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
 from memplane.process import SystemClock
+from tests.contract.builders import fields_of
 from tests.deadline import eventually, eventually_async
 from tests.servers.redis import RedisSentinel, RedisServer
 
@@ -247,6 +252,25 @@ async def test_a_user_without_rights_to_look_finds_the_cache_working(make_server
         found = await cache.examine(_in_s(5))
         assert "cannot be checked" in found.server
         assert found.problems == ()
+
+
+async def test_the_rights_that_the_documentation_gives_suffice(make_server: Callable[..., RedisServer]) -> None:
+    server = make_server()
+    rights = ("~memplane:*", "+@all", "-@dangerous", "+info")
+    server.call("ACL", "SETUSER", "app", "on", "nopass", *rights)
+    async with opened(RedisOptions(addresses=(server.address,), username="app"), timeout_s=5) as cache:
+        await _know(cache, b"value")
+        await cache.bury(["mem_1", "mem_2"], _in_s(5))
+        await cache.unbury(["mem_2"], _in_s(5))
+        assert await cache.buried(["mem_1", "mem_2"], _in_s(5)) == {"mem_1"}
+        await cache.drop(["acme.sales"], _in_s(5))
+        assert (await cache.examine(_in_s(5))).server.startswith("Redis ")
+        counters = RedisAccessCounters(
+            RedisConnection(RedisOptions(addresses=(server.address,), username="app"), "cache")
+        )
+        await counters.add([AccessRecord("mem_1", "acme.sales", 1_760_000_000_000_000, 0.1, 2.0, 0.1)])
+        assert await counters.flush(InMemoryRecordStore(fields_of)) == 1
+        await counters.close()
 
 
 async def test_a_user_without_rights_to_its_keys_is_told_so_without_their_names(
