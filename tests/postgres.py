@@ -1,5 +1,6 @@
 """A database of the tests' PostgreSQL with MemPlane's schema and roles."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,8 @@ from psycopg import conninfo
 
 from dataplane.adapters.postgres.migrate import migrate
 from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.store import PostgresRecordStore
+from dataplane.adapters.record_rules import FieldsOf
 from memplane.settings import Secret
 from tests.servers.postgres import PostgresServer
 
@@ -47,6 +50,12 @@ def empty(options: PostgresOptions) -> None:
     assert options.migrate_dsn
     with psycopg.connect(options.migrate_dsn, autocommit=True) as connection:
         connection.execute(_EMPTY)
+
+
+async def open_store(options: PostgresOptions, fields_of: FieldsOf) -> PostgresRecordStore:
+    """A store of the running event loop; the caller closes it."""
+    deadline_s = asyncio.get_running_loop().time() + 30
+    return await PostgresRecordStore.open(options, fields_of=fields_of, clock=SystemClock(), deadline_s=deadline_s)
 
 
 @pytest.fixture(scope="session")

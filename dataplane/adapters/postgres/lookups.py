@@ -5,10 +5,11 @@ read (and held until the transaction ends) in the scope of the batch.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Final
 
 from psycopg import AsyncCursor
 
+from dataplane.adapters.postgres.arrays import Encoders, listed, smallints, texts
 from dataplane.adapters.postgres.clauses import Parameters, fill
 from dataplane.adapters.postgres.plan import Keys, Standing
 from dataplane.adapters.postgres.pool import Connection, Pool, Row
@@ -17,36 +18,38 @@ from dataplane.model import SYSTEM_SCOPE, Kind, Scope
 
 Query = tuple[str, Parameters, Callable[[Standing, Sequence[Row]], None]]
 
-_TAKEN = "SELECT memory_id FROM memplane.memories WHERE memory_id = ANY (%(ids)s::text[])"
+_TAKEN = "SELECT memory_id FROM memplane.memories WHERE memory_id = ANY (%(ids)s)"
 _STATEMENTS = """
 SELECT namespace, subject_id, kind, statement_key, memory_id FROM memplane.memories
-JOIN unnest(%(namespaces)s::text[], %(subjects)s::text[], %(kinds)s::smallint[], %(keys)s::text[])
+JOIN unnest(%(namespaces)s, %(subjects)s, %(kinds)s, %(keys)s)
     AS k (namespace, subject_id, kind, statement_key) USING (namespace, subject_id, kind, statement_key)
 WHERE state = 1"""
 _FACTS = """
 SELECT namespace, subject_id, fact_key, memory_id FROM memplane.memories
-JOIN unnest(%(namespaces)s::text[], %(subjects)s::text[], %(keys)s::text[]) AS k (namespace, subject_id, fact_key)
+JOIN unnest(%(namespaces)s, %(subjects)s, %(keys)s) AS k (namespace, subject_id, fact_key)
     USING (namespace, subject_id, fact_key)
 WHERE state = 1 AND fact_key <> ''"""
 # A memory that becomes ACTIVE again keeps its own keys.
 _OWN_STATEMENTS = """
 SELECT o.namespace, o.subject_id, o.kind, o.statement_key, o.memory_id
 FROM memplane.memories AS m JOIN memplane.memories AS o USING (namespace, subject_id, kind, statement_key)
-WHERE m.memory_id = ANY (%(ids)s::text[]) AND o.state = 1"""
+WHERE m.memory_id = ANY (%(ids)s) AND o.state = 1"""
 _OWN_FACTS = """
 SELECT o.namespace, o.subject_id, o.fact_key, o.memory_id
 FROM memplane.memories AS m JOIN memplane.memories AS o USING (namespace, subject_id, fact_key)
-WHERE m.memory_id = ANY (%(ids)s::text[]) AND o.state = 1 AND o.fact_key <> ''"""
+WHERE m.memory_id = ANY (%(ids)s) AND o.state = 1 AND o.fact_key <> ''"""
 _REQUESTS = """
 SELECT principal_id, request_id, expire_time_us FROM memplane.requests
-JOIN unnest(%(principals)s::text[], %(requests)s::text[]) AS k (principal_id, request_id)
+JOIN unnest(%(principals)s, %(requests)s) AS k (principal_id, request_id)
     USING (principal_id, request_id)"""
-_EMBEDDED = "SELECT memory_id, version, model FROM memplane.embeddings WHERE memory_id = ANY (%(ids)s::text[])"
+_EMBEDDED = "SELECT memory_id, version, model FROM memplane.embeddings WHERE memory_id = ANY (%(ids)s)"
 _ROWS = fill(
-    "SELECT {head} FROM memplane.memories AS m WHERE m.memory_id = ANY (%(ids)s::text[])"
-    " ORDER BY m.memory_id FOR UPDATE",
+    "SELECT {head} FROM memplane.memories AS m WHERE m.memory_id = ANY (%(ids)s) ORDER BY m.memory_id FOR UPDATE",
     head=columns("m"),
 )
+_STATEMENT: Final[Encoders] = {"namespaces": texts, "subjects": texts, "kinds": smallints, "keys": texts}
+_FACT: Final[Encoders] = {"namespaces": texts, "subjects": texts, "keys": texts}
+_REQUEST: Final[Encoders] = {"principals": texts, "requests": texts}
 
 
 async def look_up(connection: Connection, pool: Pool, keys: Keys, scope: Scope, deadline_s: float) -> Standing:
@@ -60,7 +63,7 @@ async def look_up(connection: Connection, pool: Pool, keys: Keys, scope: Scope, 
             cursors.append(await _execute(connection, statement, parameters))
         await pool.enter(connection, scope, deadline_s)
         if keys.memory_ids:
-            cursors.append(await _execute(connection, _ROWS, {"ids": keys.memory_ids}))
+            cursors.append(await _execute(connection, _ROWS, {"ids": texts(keys.memory_ids)}))
             queries.append((_ROWS, {}, _note_rows))
     standing = Standing()
     for cursor, (_, _, note) in zip(cursors, queries, strict=True):
@@ -76,29 +79,19 @@ async def _execute(connection: Connection, statement: str, parameters: Parameter
 def _keyed(keys: Keys) -> list[Query]:
     queries: list[Query] = []
     if keys.memory_ids:
-        queries.append((_TAKEN, {"ids": keys.memory_ids}, _note_taken))
+        queries.append((_TAKEN, {"ids": texts(keys.memory_ids)}, _note_taken))
     if keys.statements:
-        names = ("namespaces", "subjects", "kinds", "keys")
-        queries.append((_STATEMENTS, _columns(names, keys.statements), _note_statements))
+        queries.append((_STATEMENTS, listed(_STATEMENT, keys.statements), _note_statements))
     if keys.facts:
-        queries.append((_FACTS, _columns(("namespaces", "subjects", "keys"), keys.facts), _note_facts))
+        queries.append((_FACTS, listed(_FACT, keys.facts), _note_facts))
     if keys.requests:
-        queries.append((_REQUESTS, _columns(("principals", "requests"), keys.requests), _note_requests))
+        queries.append((_REQUESTS, listed(_REQUEST, keys.requests), _note_requests))
     if keys.standing_ids:
-        standing = {"ids": keys.standing_ids}
+        standing = {"ids": texts(keys.standing_ids)}
         queries.append((_OWN_STATEMENTS, standing, _note_statements))
         queries.append((_OWN_FACTS, standing, _note_facts))
         queries.append((_EMBEDDED, standing, _note_embedded))
     return queries
-
-
-def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Parameters:
-    """Rows as one list a column; enums as their numbers."""
-    listed = zip(*rows, strict=True)
-    return {
-        name: [int(value) if isinstance(value, int) else value for value in column]
-        for name, column in zip(names, listed, strict=True)
-    }
 
 
 def _note_taken(standing: Standing, rows: Sequence[Row]) -> None:

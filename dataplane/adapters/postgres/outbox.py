@@ -31,7 +31,7 @@ WITH gone AS (DELETE FROM memplane.indexes WHERE name = ANY (%(indexes)s::text[]
 DELETE FROM memplane.dead_letters AS d USING gone WHERE d.index_id = gone.index_id"""
 _NEXT_ACTIVE = fill(
     """
-SELECT m.memory_id, m.namespace, EXISTS (SELECT 1 FROM memplane.outbox AS o
+SELECT m.memory_id, m.namespace, {index_id} IS NULL OR EXISTS (SELECT 1 FROM memplane.outbox AS o
     WHERE o.memory_id = m.memory_id AND o.index_id = {index_id})
 FROM memplane.memories AS m WHERE m.memory_id > %(after_id)s::text AND m.state = 1
 ORDER BY m.memory_id LIMIT %(page_size)s::bigint""",

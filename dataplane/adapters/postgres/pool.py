@@ -14,6 +14,7 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
+from dataplane.adapters.postgres.arrays import adapters
 from dataplane.adapters.postgres.faults import OUTRUN, lost, remaining_s, translated
 from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
 from dataplane.errors import BackendUnavailable
@@ -156,6 +157,7 @@ def connection_arguments(options: PostgresOptions) -> dict[str, Any]:
     """What every connection is made with."""
     return {
         "autocommit": True,
+        "context": adapters(),
         "prepare_threshold": options.prepare_threshold,
         "connect_timeout": max(2, round(options.connect_timeout_s)),
         "application_name": "memplane",

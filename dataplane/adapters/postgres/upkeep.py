@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from dataplane.adapters.postgres.arrays import listed
 from dataplane.adapters.postgres.clauses import fill, in_scope
 from dataplane.adapters.postgres.plan import request_of
 from dataplane.adapters.postgres.pool import Connection, Parameters, Pool
-from dataplane.adapters.postgres.writes import ADD_TO_OUTBOX, TAKE_POSITIONS
+from dataplane.adapters.postgres.writes import ADD_TO_OUTBOX, OUTBOX, TAKE_POSITIONS
 from dataplane.adapters.record_rows import vector_to_blob
 from dataplane.changes import AccessRecord, Erasure, RequestRecord, RetrievalRecord
 from dataplane.errors import DuplicateRequest, StaleVersion
@@ -140,7 +141,7 @@ async def _remove(connection: Connection, erasure: Erasure, namespace: str) -> i
             await connection.execute(statement, {"id": erasure.memory_id})
         await connection.execute(_BURY, tombstone)
         taken = await connection.execute(TAKE_POSITIONS, {"count": 1})
-        changed = {"count": 1, "ids": [erasure.memory_id], "namespaces": [namespace]}
+        changed = {"count": 1, **listed(OUTBOX, [(erasure.memory_id, namespace)])}
         await connection.execute(ADD_TO_OUTBOX, changed)
     [(before,)] = await taken.fetchall()
     return int(before) + 1

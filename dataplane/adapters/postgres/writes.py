@@ -6,8 +6,9 @@ indexes is read after that in a statement of its own, so that it is the one that
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from dataplane.adapters.postgres.arrays import Encoders, bigints, byteas, floats, listed, smallints, texts
 from dataplane.adapters.postgres.clauses import Parameters, fields_to_json, fill
 from dataplane.adapters.postgres.plan import Plan, VersionRow
 from dataplane.adapters.postgres.pool import Connection, Pool
@@ -17,47 +18,46 @@ from dataplane.model import SYSTEM_SCOPE, Memory, Scope, State
 
 Query = tuple[str, Parameters]
 
-_TYPES: Final = {
-    **dict.fromkeys(COLUMNS, "bigint"),
-    **dict.fromkeys(("kind", "layer", "state", "pool", "source_type"), "smallint"),
-    **dict.fromkeys(("confidence", "strength"), "double precision"),
-    **dict.fromkeys(("memory_id", "namespace", "subject_id", "session_id", "category", "fact_key"), "text"),
-    **dict.fromkeys(("content_hash", "statement_key", "superseded_by_id"), "text"),
-    "body": "bytea",
+_COLUMNS: Final[Encoders] = {
+    **dict.fromkeys(COLUMNS, texts),
+    **dict.fromkeys(("kind", "layer", "state", "pool", "source_type"), smallints),
+    **dict.fromkeys(("confidence", "strength"), floats),
+    **dict.fromkeys(("version", "access_count"), bigints),
+    **{name: bigints for name in COLUMNS if name.endswith("_time_us") or name in ("valid_from_us", "valid_to_us")},
+    "body": byteas,
 }
-_ENUMS: Final = frozenset(name for name, type_name in _TYPES.items() if type_name == "smallint")
 _NAMES: Final = ", ".join(COLUMNS)
-_UNNESTED: Final = ", ".join(f"%({name})s::{_TYPES[name]}[]" for name in COLUMNS)
+_UNNESTED: Final = ", ".join(f"%({name})s" for name in COLUMNS)
 
 _INSERT = fill(
     "INSERT INTO memplane.memories ({names}, fields) SELECT {names}, fields::jsonb"
-    " FROM unnest({unnested}, %(fields)s::text[]) AS t ({names}, fields)",
+    " FROM unnest({unnested}, %(fields)s) AS t ({names}, fields)",
     names=_NAMES,
     unnested=_UNNESTED,
 )
 _UPDATE = fill(
     "UPDATE memplane.memories AS m SET {sets}, fields = t.fields::jsonb"
-    " FROM unnest({unnested}, %(fields)s::text[]) AS t ({names}, fields) WHERE m.memory_id = t.memory_id",
+    " FROM unnest({unnested}, %(fields)s) AS t ({names}, fields) WHERE m.memory_id = t.memory_id",
     names=_NAMES,
     unnested=_UNNESTED,
     sets=", ".join(f"{name} = t.{name}" for name in COLUMNS[1:]),
 )
 _INSERT_VERSIONS = fill(
     "INSERT INTO memplane.memory_versions ({names}, record_time_us, principal_id, change, reason)"
-    " SELECT * FROM unnest({unnested}, %(record_time_us)s::bigint[], %(principal_id)s::text[], %(change)s::text[],"
-    " %(reason)s::text[])",
+    " SELECT * FROM unnest({unnested}, %(record_time_us)s, %(principal_id)s, %(change)s,"
+    " %(reason)s)",
     names=_NAMES,
     unnested=_UNNESTED,
 )
 _INSERT_EMBEDDINGS = """
 INSERT INTO memplane.embeddings (memory_id, version, model, namespace, pool, vector)
-SELECT * FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(models)s::text[], %(namespaces)s::text[],
-    %(pools)s::smallint[], %(vectors)s::bytea[])"""
+SELECT * FROM unnest(%(ids)s, %(versions)s, %(models)s, %(namespaces)s,
+    %(pools)s, %(vectors)s)"""
 _FORGET_REQUESTS = """
 WITH oldest AS MATERIALIZED (SELECT principal_id, request_id FROM memplane.requests
     WHERE expire_time_us <= %(now_us)s ORDER BY expire_time_us LIMIT 500 FOR UPDATE SKIP LOCKED),
 gone AS (DELETE FROM memplane.requests AS r
-    USING (SELECT * FROM oldest UNION SELECT * FROM unnest(%(principals)s::text[], %(requests)s::text[]))
+    USING (SELECT * FROM oldest UNION SELECT * FROM unnest(%(principals)s, %(requests)s))
         AS k (principal_id, request_id)
     WHERE r.principal_id = k.principal_id AND r.request_id = k.request_id AND r.expire_time_us <= %(now_us)s
     RETURNING r.principal_id, r.request_id)
@@ -65,19 +65,19 @@ DELETE FROM memplane.request_memories AS m USING gone
 WHERE m.principal_id = gone.principal_id AND m.request_id = gone.request_id"""
 _INSERT_REQUESTS = """
 INSERT INTO memplane.requests (principal_id, request_id, namespace, payload_hash, response, expire_time_us)
-SELECT * FROM unnest(%(principals)s::text[], %(requests)s::text[], %(namespaces)s::text[], %(hashes)s::text[],
-    %(responses)s::bytea[], %(expire_times)s::bigint[])"""
+SELECT * FROM unnest(%(principals)s, %(requests)s, %(namespaces)s, %(hashes)s,
+    %(responses)s, %(expire_times)s)"""
 _INSERT_REQUEST_MEMORIES = """
 INSERT INTO memplane.request_memories (memory_id, principal_id, request_id, namespace)
-SELECT * FROM unnest(%(ids)s::text[], %(principals)s::text[], %(requests)s::text[], %(namespaces)s::text[])"""
+SELECT * FROM unnest(%(ids)s, %(principals)s, %(requests)s, %(namespaces)s)"""
 _INSERT_DECISIONS = """
 INSERT INTO memplane.decisions (namespace, memory_id, time_us, principal_id, action, score, policy_version, payload)
-SELECT * FROM unnest(%(namespaces)s::text[], %(ids)s::text[], %(times)s::bigint[], %(principals)s::text[],
-    %(actions)s::smallint[], %(scores)s::double precision[], %(policies)s::text[], %(payloads)s::bytea[])"""
+SELECT * FROM unnest(%(namespaces)s, %(ids)s, %(times)s, %(principals)s,
+    %(actions)s, %(scores)s, %(policies)s, %(payloads)s)"""
 _INSERT_CONFLICTS = """
 INSERT INTO memplane.conflicts (namespace, time_us, winner_id, loser_id, fact_key, similarity, rule)
-SELECT * FROM unnest(%(namespaces)s::text[], %(times)s::bigint[], %(winners)s::text[], %(losers)s::text[],
-    %(facts)s::text[], %(similarities)s::double precision[], %(rules)s::text[])"""
+SELECT * FROM unnest(%(namespaces)s, %(times)s, %(winners)s, %(losers)s,
+    %(facts)s, %(similarities)s, %(rules)s)"""
 TAKE_POSITIONS = """
 UPDATE memplane.last_position SET position = position + %(count)s::bigint RETURNING position - %(count)s::bigint"""
 """The newest position before; from now on no other transaction commits a change before this one."""
@@ -85,7 +85,47 @@ ADD_TO_OUTBOX = """
 INSERT INTO memplane.outbox (index_id, position, memory_id, namespace, time_us)
 SELECT i.index_id, l.position - %(count)s::bigint + c.number, c.memory_id, c.namespace, (SELECT memplane.now_us())
 FROM memplane.last_position AS l, memplane.indexes AS i,
-    unnest(%(ids)s::text[], %(namespaces)s::text[]) WITH ORDINALITY AS c (memory_id, namespace, number)"""
+    unnest(%(ids)s, %(namespaces)s) WITH ORDINALITY AS c (memory_id, namespace, number)"""
+_VERSIONS: Final[Encoders] = {"record_time_us": bigints, "principal_id": texts, "change": texts, "reason": texts}
+_EMBEDDINGS: Final[Encoders] = {
+    "ids": texts,
+    "versions": bigints,
+    "models": texts,
+    "namespaces": texts,
+    "pools": smallints,
+    "vectors": byteas,
+}
+_REQUESTS: Final[Encoders] = {
+    "principals": texts,
+    "requests": texts,
+    "namespaces": texts,
+    "hashes": texts,
+    "responses": byteas,
+    "expire_times": bigints,
+}
+_REQUEST_MEMORIES: Final[Encoders] = {"ids": texts, "principals": texts, "requests": texts, "namespaces": texts}
+_DECISIONS: Final[Encoders] = {
+    "namespaces": texts,
+    "ids": texts,
+    "times": bigints,
+    "principals": texts,
+    "actions": smallints,
+    "scores": floats,
+    "policies": texts,
+    "payloads": byteas,
+}
+_CONFLICTS: Final[Encoders] = {
+    "namespaces": texts,
+    "times": bigints,
+    "winners": texts,
+    "losers": texts,
+    "facts": texts,
+    "similarities": floats,
+    "rules": texts,
+}
+OUTBOX: Final[Encoders] = {"ids": texts, "namespaces": texts}
+"""The columns of ADD_TO_OUTBOX."""
+
 _LAST_POSITION = "SELECT position FROM memplane.last_position"
 
 
@@ -103,7 +143,7 @@ async def write(
         count = len(plan.outbox)
         counter = await connection.execute(TAKE_POSITIONS if count else _LAST_POSITION, {"count": count})
         if plan.outbox:
-            await connection.execute(ADD_TO_OUTBOX, {"count": count, **_listed(("ids", "namespaces"), plan.outbox)})
+            await connection.execute(ADD_TO_OUTBOX, {"count": count, **listed(OUTBOX, plan.outbox)})
         await connection.execute("COMMIT")
     [(before,)] = await counter.fetchall()
     return int(before)
@@ -119,40 +159,29 @@ def _memories(plan: Plan, fields_of: FieldsOf) -> list[Query]:
     if plan.versions:
         queries.append((_INSERT_VERSIONS, _version_rows(plan.versions)))
     if plan.embeddings:
-        names = ("ids", "versions", "models", "namespaces", "pools", "vectors")
         rows = [
-            (memory.memory_id, memory.version, model, memory.namespace, int(memory.pool), vector_to_blob(vector))
+            (memory.memory_id, memory.version, model, memory.namespace, memory.pool, vector_to_blob(vector))
             for memory, model, vector in plan.embeddings
         ]
-        queries.append((_INSERT_EMBEDDINGS, _listed(names, rows)))
+        queries.append((_INSERT_EMBEDDINGS, listed(_EMBEDDINGS, rows)))
     return queries
 
 
 def _rows(memories: Sequence[Memory], fields_of: FieldsOf) -> Parameters:
-    return {**_heads(memories), "fields": [fields_to_json(fields_of(memory)) for memory in memories]}
+    fields = texts([fields_to_json(fields_of(memory)) for memory in memories])
+    return {**listed(_COLUMNS, [values_of(memory) for memory in memories]), "fields": fields}
 
 
 def _version_rows(versions: Sequence[VersionRow]) -> Parameters:
-    names = ("record_time_us", "principal_id", "change", "reason")
     logged = [(row.commit.now_us, row.commit.principal_id, row.change.value, row.commit.reason) for row in versions]
-    return {**_heads([row.memory for row in versions]), **_listed(names, logged)}
-
-
-def _heads(memories: Sequence[Memory]) -> Parameters:
-    listed = _listed(COLUMNS, [values_of(memory) for memory in memories])
-    return {name: list(map(int, values)) if name in _ENUMS else values for name, values in listed.items()}
-
-
-def _listed(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Parameters:
-    """Rows as one list a column."""
-    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return {**listed(_COLUMNS, [values_of(row.memory) for row in versions]), **listed(_VERSIONS, logged)}
 
 
 def _forget_requests(plan: Plan, now_us: int) -> Query:
     return _FORGET_REQUESTS, {
         "now_us": now_us,
-        "principals": [principal_id for principal_id, _ in plan.requests],
-        "requests": [request_id for _, request_id in plan.requests],
+        "principals": texts([principal_id for principal_id, _ in plan.requests]),
+        "requests": texts([request_id for _, request_id in plan.requests]),
     }
 
 
@@ -164,7 +193,7 @@ def _logs(plan: Plan) -> list[Query]:
         (memory_id, *key, row.namespace) for key, row in plan.requests.items() for memory_id in sorted(row.memory_ids)
     ]
     if named:
-        queries.append((_INSERT_REQUEST_MEMORIES, _listed(("ids", "principals", "requests", "namespaces"), named)))
+        queries.append((_INSERT_REQUEST_MEMORIES, listed(_REQUEST_MEMORIES, named)))
     if plan.decisions:
         queries.append((_INSERT_DECISIONS, _decision_rows(plan)))
     if plan.conflicts:
@@ -173,9 +202,8 @@ def _logs(plan: Plan) -> list[Query]:
 
 
 def _request_rows(plan: Plan) -> Parameters:
-    names = ("principals", "requests", "namespaces", "hashes", "responses", "expire_times")
-    return _listed(
-        names,
+    return listed(
+        _REQUESTS,
         [
             (*key, row.namespace, row.record.payload_hash, row.record.response, row.record.expire_time_us)
             for key, row in plan.requests.items()
@@ -184,16 +212,15 @@ def _request_rows(plan: Plan) -> Parameters:
 
 
 def _decision_rows(plan: Plan) -> Parameters:
-    names = ("namespaces", "ids", "times", "principals", "actions", "scores", "policies", "payloads")
-    return _listed(
-        names,
+    return listed(
+        _DECISIONS,
         [
             (
                 commit.namespace,
                 commit.memory.memory_id if commit.memory else None,
                 commit.now_us,
                 commit.principal_id,
-                int(decision.action),
+                decision.action,
                 decision.score,
                 decision.policy_version,
                 decision.payload,
@@ -204,9 +231,8 @@ def _decision_rows(plan: Plan) -> Parameters:
 
 
 def _conflict_rows(plan: Plan) -> Parameters:
-    names = ("namespaces", "times", "winners", "losers", "facts", "similarities", "rules")
-    return _listed(
-        names,
+    return listed(
+        _CONFLICTS,
         [
             (commit.namespace, commit.now_us, item.winner_id, item.loser_id, item.fact_key, item.similarity, item.rule)
             for commit, item in plan.conflicts

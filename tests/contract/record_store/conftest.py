@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
-from dataplane.adapters.postgres.store import PostgresRecordStore
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.ports import RecordStore
 from tests.contract.builders import INDEX, fields_of
-from tests.postgres import SystemClock
+from tests.postgres import open_store
 
 
 @pytest.fixture(params=["sqlite", "inmemory", "postgres"])
@@ -21,12 +20,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "sqlite":
         opened = await SqliteRecordStore.open(tmp_path / "records.db", options=SqliteOptions(), fields_of=fields_of)
     elif request.param == "postgres":
-        opened = await PostgresRecordStore.open(
-            request.getfixturevalue("postgres_options"),
-            fields_of=fields_of,
-            clock=SystemClock(),
-            deadline_s=asyncio.get_running_loop().time() + 30,
-        )
+        opened = await open_store(request.getfixturevalue("postgres_options"), fields_of)
     else:
         opened = InMemoryRecordStore(fields_of)
     await opened.register_index(INDEX, asyncio.get_running_loop().time() + 30)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
+from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.logic.filters import matches
@@ -30,6 +31,7 @@ from dataplane.model import (
 )
 from dataplane.ports import ListQuery, RecordStore
 from tests.contract.builders import commit_of, memory_of
+from tests.postgres import empty, open_store
 
 KEYS = (
     "tags",
@@ -79,26 +81,47 @@ async def listed(store: RecordStore, asked: list[Filter]) -> list[list[str]]:
     return [[memory.memory_id for memory in page] for page in pages]
 
 
-async def check(maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
+async def check(stores: Sequence[RecordStore], maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
     memories = [memory_of(f"mem_{n}", namespace="tenant_a", body=json.dumps(m).encode()) for n, m in enumerate(maps)]
     foreign = [replace(memory, memory_id=f"b_{memory.memory_id}", namespace="tenant_b") for memory in memories]
     expected = [
         [memory.memory_id for memory in reversed(memories) if matches(one, fields_in_body(memory))] for one in asked
     ]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "records.db"
-        sqlite = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_in_body)
-        for store in (sqlite, InMemoryRecordStore(fields_in_body)):
-            commits = [commit_of(memory) for memory in (*memories, *foreign)]
-            await store.commit(commits, asyncio.get_running_loop().time() + 60)
+    for store in stores:
+        commits = [commit_of(memory) for memory in (*memories, *foreign)]
+        await store.commit(commits, asyncio.get_running_loop().time() + 60)
+        try:
             assert await listed(store, asked) == expected
+        finally:
             await store.close()
 
 
+field_map_lists = st.lists(field_maps, min_size=1, max_size=8)
+filter_lists = st.lists(filters, min_size=1, max_size=20)
+
+
 @settings(max_examples=40, deadline=None)
-@given(st.lists(field_maps, min_size=1, max_size=8), st.lists(filters, min_size=1, max_size=20))
+@given(field_map_lists, filter_lists)
 def test_every_filter_means_what_the_reference_says(maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
-    asyncio.run(check(maps, asked))
+    async def run() -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "records.db"
+            sqlite = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_in_body)
+            await check([sqlite, InMemoryRecordStore(fields_in_body)], maps, asked)
+
+    asyncio.run(run())
+
+
+@settings(max_examples=40, deadline=None)
+@given(maps=field_map_lists, asked=filter_lists)
+def test_every_filter_means_so_in_postgres(
+    migrated_postgres: PostgresOptions, maps: list[dict[str, FieldValue]], asked: list[Filter]
+) -> None:
+    async def run() -> None:
+        await check([await open_store(migrated_postgres, fields_in_body)], maps, asked)
+
+    empty(migrated_postgres)
+    asyncio.run(run())
 
 
 async def test_filters_see_the_newest_version(store: RecordStore, deadline_s: float) -> None:

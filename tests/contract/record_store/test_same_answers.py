@@ -1,4 +1,4 @@
-"""Random histories: SQLite and the in-memory store, the plain reading of the port, answer everything alike."""
+"""Random histories: each store and the in-memory one, the plain reading of the port, answer everything alike."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
+from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.changes import (
@@ -28,6 +29,7 @@ from dataplane.errors import DuplicateRequest, StaleVersion
 from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Pool, Scope, State, StoredCandidate
 from dataplane.ports import ListQuery, Pending, RecordStore
 from tests.contract.builders import MODEL, NOW_US, commit_of, content_hash_of, fields_of, memory_of, vector_of
+from tests.postgres import empty, open_store
 
 Step = Callable[[RecordStore, float], Awaitable[object]]
 
@@ -253,24 +255,43 @@ async def scoped(store: RecordStore, scope: Scope, deadline_s: float) -> list[An
     return answers
 
 
-async def check(history: list[list[Commit] | Step]) -> None:
+async def check(store: RecordStore, history: list[list[Commit] | Step]) -> None:
     deadline_s = asyncio.get_running_loop().time() + 60
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "records.db"
-        sqlite = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
-        inmemory = InMemoryRecordStore(fields_of)
-        for store in (sqlite, inmemory):
-            await store.register_index("vector", deadline_s)
-        for planned in history:
-            step = planned
-            if isinstance(step, list):
-                step = committing([await fitted(inmemory, commit, deadline_s) for commit in step])
-            assert await step(sqlite, deadline_s) == await step(inmemory, deadline_s)
-        assert await everything(sqlite, deadline_s) == await everything(inmemory, deadline_s)
-        await sqlite.close()
+    inmemory = InMemoryRecordStore(fields_of)
+    for registering in (store, inmemory):
+        await registering.register_index("vector", deadline_s)
+    for planned in history:
+        step = planned
+        if isinstance(step, list):
+            step = committing([await fitted(inmemory, commit, deadline_s) for commit in step])
+        assert await step(store, deadline_s) == await step(inmemory, deadline_s)
+    assert await everything(store, deadline_s) == await everything(inmemory, deadline_s)
 
 
 @settings(max_examples=60, deadline=None)
 @given(steps)
-def test_both_stores_answer_alike_after_any_history(history: list[list[Commit] | Step]) -> None:
-    asyncio.run(check(history))
+def test_sqlite_answers_alike_after_any_history(history: list[list[Commit] | Step]) -> None:
+    async def run() -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "records.db"
+            store = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
+            await check(store, history)
+            await store.close()
+
+    asyncio.run(run())
+
+
+@settings(max_examples=12, deadline=None)
+@given(history=steps)
+def test_postgres_answers_alike_after_any_history(
+    migrated_postgres: PostgresOptions, history: list[list[Commit] | Step]
+) -> None:
+    async def run() -> None:
+        store = await open_store(migrated_postgres, fields_of)
+        try:
+            await check(store, history)
+        finally:
+            await store.close()
+
+    empty(migrated_postgres)
+    asyncio.run(run())

@@ -50,7 +50,6 @@ CREATE INDEX memories_active_content ON memplane.memories (namespace, subject_id
 CREATE UNIQUE INDEX memories_active_fact ON memplane.memories (namespace, subject_id, fact_key)
     WHERE state = 1 AND fact_key <> '';
 CREATE INDEX memories_newest ON memplane.memories (namespace, create_time_us, memory_id);
-CREATE INDEX memories_active ON memplane.memories (memory_id) WHERE state = 1;
 CREATE INDEX memories_expiring ON memplane.memories (expire_time_us) WHERE expire_time_us IS NOT NULL;
 
 -- Every version as it was recorded: system time in record_time_us, world time in valid_from_us and valid_to_us.
