@@ -25,6 +25,7 @@ from dataplane.pipelines import operations
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.enqueue import QueuedForm
 from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue
 from memplane.errors import Defect, MemPlaneError, Retryable
@@ -184,7 +185,8 @@ class QueueConsumer:
                 decided = await self._write(run, Caller(run[0].write.principal_id, snapshot))
                 outcomes.update((entry.entry_id, outcome) for entry, outcome in zip(run, decided, strict=True))
 
-        await asyncio.gather(*(decide(share) for share in _shares(entries)))
+        dealt = shares(entries, lambda entry: entry.write.order_key, SIDE_BY_SIDE)
+        await asyncio.gather(*(decide(share) for share in dealt))
         return [outcomes[entry.entry_id] for entry in entries]
 
     async def _write(self, run: Sequence[QueueEntry], caller: Caller) -> list[Outcome]:
@@ -233,15 +235,6 @@ def _parts_of(held: Sequence[QueueEntry]) -> list[list[QueueEntry]]:
     if any(entry.deliveries >= SUSPECT_DELIVERIES for entry in held):
         return [[entry] for entry in held]
     return [list(held)] if held else []
-
-
-def _shares(entries: Sequence[QueueEntry]) -> list[list[QueueEntry]]:
-    """Entries dealt out to be worked on side by side, all of an order key to the same one."""
-    shares: list[list[QueueEntry]] = [[] for _ in range(SIDE_BY_SIDE)]
-    share_of: dict[str, int] = {}
-    for entry in entries:
-        shares[share_of.setdefault(entry.write.order_key, len(share_of) % SIDE_BY_SIDE)].append(entry)
-    return [share for share in shares if share]
 
 
 def _runs(entries: Sequence[QueueEntry]) -> Iterator[list[QueueEntry]]:

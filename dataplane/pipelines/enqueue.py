@@ -4,6 +4,7 @@ The operation's name follows from principal, namespace and request_id, so that a
 any data plane and without a look-up table.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,14 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.limits import check_allowed, check_limits
 from dataplane.pipelines.operations import PREFIX, queued, shown
 from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue
 from memplane.errors import MemPlaneError, Overloaded, RequestIdReused, Unavailable
 from memplane.v1 import memory_pb2, memory_service_pb2
+
+SIDE_BY_SIDE = 16
+"""How many of a batch are accepted at once. Unmeasured."""
 
 
 class QueuedForm(Protocol):
@@ -67,17 +72,27 @@ class EnqueuePipeline:
     async def enqueue_batch(
         self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
     ) -> list[Outcome]:
-        """The outcome of each proposal, index-aligned, accepted in order; an error given is its own outcome."""
-        outcomes: list[Outcome] = []
-        for proposal in proposals:
-            if isinstance(proposal, MemPlaneError):
-                outcomes.append(proposal)
-                continue
-            try:
-                outcomes.append(await self.enqueue(proposal, caller, deadline_s))
-            except MemPlaneError as error:
-                outcomes.append(error)
-        return outcomes
+        """The outcome of each proposal, index-aligned; an error given is its own outcome.
+
+        Those of one namespace and subject are accepted in order, the others side by side.
+        """
+        outcomes: dict[int, Outcome] = {}
+
+        async def accept(share: Sequence[tuple[int, Proposal | MemPlaneError]]) -> None:
+            for index, proposal in share:
+                outcomes[index] = await self._outcome(proposal, caller, deadline_s)
+
+        dealt = shares(list(enumerate(proposals)), lambda item: _order_key(item[1]), SIDE_BY_SIDE)
+        await asyncio.gather(*(accept(share) for share in dealt))
+        return [outcomes[index] for index in range(len(proposals))]
+
+    async def _outcome(self, proposal: Proposal | MemPlaneError, caller: Caller, deadline_s: float) -> Outcome:
+        if isinstance(proposal, MemPlaneError):
+            return proposal
+        try:
+            return await self.enqueue(proposal, caller, deadline_s)
+        except MemPlaneError as error:
+            return error
 
     async def enqueue(self, proposal: Proposal, caller: Caller, deadline_s: float) -> Settled:
         """The operation that will tell what became of the write, or the first answer to a request that was decided.
@@ -111,7 +126,7 @@ class EnqueuePipeline:
             namespace=draft.namespace,
             request=self._parts.form.pack(proposal.request, request_id),
             time_us=self._parts.clock.now_us(),
-            order_key=f"{draft.namespace} {draft.subject_id}",
+            order_key=_order_key(proposal),
         )
 
     async def _earlier(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
@@ -128,6 +143,11 @@ class EnqueuePipeline:
         except BackendUnavailable:  # not known for now; when it is applied it will be
             return None
         return decided if operation is None else _answer(operation, caller)
+
+
+def _order_key(proposal: Proposal | MemPlaneError) -> str:
+    """What is decided in order: namespace and subject."""
+    return "" if isinstance(proposal, MemPlaneError) else f"{proposal.draft.namespace} {proposal.draft.subject_id}"
 
 
 def operation_name(principal_id: str, namespace: str, request_id: str) -> str:
