@@ -1,10 +1,10 @@
 """HNSW against exact search on Qdrant's engine, and our Qdrant adapter against the client it stands on.
 
-python -m bench.qdrant_recall            recall@10 at 100,000 vectors: 384-d, m 16, ef_construct 200, ef 64 (minutes)
-python -m bench.qdrant_recall overhead   time of our calls ÷ that of the same calls made with qdrant-client
+python -m bench.qdrant_recall recall [TOPICS]   recall@10 at 100,000 vectors: 384-d, m 16, ef_construct 200 (minutes)
+python -m bench.qdrant_recall overhead          time of our calls ÷ that of the same calls made with qdrant-client
 
 The vectors are synthetic: 2,000 topics, each a direction around one common one, as embeddings of one language lie; a
-vector is a topic with noise, so that neighbours of a topic have a cosine of 0.9 and strangers one of 0.75. Questions
+vector is a topic with noise, so that neighbours of a topic have a cosine of 0.90 and strangers one of 0.68. Questions
 are drawn the same way and are none of the vectors. The engine is Qdrant Edge; the adapter speaks with the peer of the
 tests.
 """
@@ -56,19 +56,19 @@ NAMESPACES = {"half": 0.5, "quarter": 0.25, "tenth": 0.1, "hundredth": 0.01}
 ROUNDS, BATCH = 300, 100
 
 
-def vectors(count: int, seed: int) -> Vector:
+def vectors(count: int, seed: int, topic_count: int = TOPICS) -> Vector:
     """`count` unit vectors, rows; the topics are the same for every seed."""
     shape = np.random.default_rng(0)
     common = _unit(shape.standard_normal(DIMENSION))
-    topics = _unit(_unit(shape.standard_normal((TOPICS, DIMENSION))) * 0.58 + common)
+    topics = _unit(_unit(shape.standard_normal((topic_count, DIMENSION))) * 0.58 + common)
     own = np.random.default_rng(seed)
     noise = _unit(own.standard_normal((count, DIMENSION)))
-    return _unit(topics[own.integers(TOPICS, size=count)] + noise * 0.33).astype(np.float32)
+    return _unit(topics[own.integers(topic_count, size=count)] + noise * 0.33).astype(np.float32)
 
 
-def recall() -> None:
+def recall(topic_count: int) -> None:
     """Builds the graph and prints recall and times."""
-    data, questions = vectors(COUNT, 1), vectors(QUESTIONS, 2)
+    data, questions = vectors(COUNT, 1, topic_count), vectors(QUESTIONS, 2, topic_count)
     draw = np.random.default_rng(3).random(COUNT)
     names, edges = [*NAMESPACES, "rest"], np.cumsum(list(NAMESPACES.values()))
     namespaces = [names[place] for place in np.searchsorted(edges, draw)]
@@ -226,7 +226,10 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["overhead"]:
-        asyncio.run(overhead())
-    else:
-        recall()
+    match sys.argv[1:]:
+        case ["overhead"]:
+            asyncio.run(overhead())
+        case ["recall", *topics]:
+            recall(int(topics[0]) if topics else TOPICS)
+        case _:
+            sys.exit(__doc__)
