@@ -51,7 +51,7 @@ from tests.peers.qdrant.process import QdrantPeer
 
 COUNT, DIMENSION, TOPICS, QUESTIONS, TOP = 100_000, 384, 2000, 500, 10
 M, EF_CONSTRUCT, EF = 16, 200, 64
-NAMESPACES = {"half": 0.5, "quarter": 0.25, "tenth": 0.1, "hundredth": 0.01}
+NAMESPACES = {"half": 0.5, "third": 0.36, "tenth": 0.1, "hundredth": 0.01}
 """Share of the vectors in namespaces that are searched alone; the rest lie in others."""
 ROUNDS, BATCH = 300, 100
 
