@@ -33,7 +33,7 @@ class WatchOptions:
 
 
 class IndexWatch:
-    """`problems` has what the last look found, by backend; of the indexes that searches use alone."""
+    """`problems`, one dict throughout, has what the last look found of the indexes that searches use, by backend."""
 
     def __init__(self, store: RecordStore, checks: CheckIndexes, clock: Clock, options: WatchOptions):
         self.problems: dict[str, tuple[Problem, ...]] = {}
@@ -65,7 +65,8 @@ class IndexWatch:
         for backend, problems in found.items():
             for problem in set(problems) - set(self.problems.get(backend, ())):
                 log.warning("%s: %s", backend, problem.message)
-        self.problems = dict(found)
+        self.problems.clear()
+        self.problems.update(found)
 
     async def _ages(self, deadline_s: float) -> dict[str, float]:
         """How old the oldest waiting change of each index is."""
