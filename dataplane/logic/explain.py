@@ -5,6 +5,8 @@ from dataplane.model import DAY_US
 from memplane.policy.model import Weights
 
 HOUR_US = DAY_US // 24
+MAX_WORDS = 10
+"""Words of the query that are named."""
 
 
 def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
@@ -15,6 +17,7 @@ def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
     memory = ranked.candidate.memory
     parts = [
         *_relevance(ranked.signals, weights),
+        *_words(ranked.words),
         f"said {_ago(ranked.age_us)}",
         _recalled(ranked.candidate.recent_access_count, window_days),
         f"source {memory.source_type.name}",
@@ -27,6 +30,12 @@ def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
 def _relevance(signals: Signals, weights: Weights) -> list[str]:
     named = (("relevance", signals.vector, weights.vector), ("text match", signals.text, weights.text))
     return [f"{name} {value:.2f}" for name, value, weight in named if value > 0 or weight > 0]
+
+
+def _words(words: tuple[str, ...]) -> list[str]:
+    named = " ".join(words[:MAX_WORDS])
+    more = f" and {len(words) - MAX_WORDS} more" if len(words) > MAX_WORDS else ""
+    return [f"holds the words {named}{more}"] if words else []
 
 
 def _ago(age_us: int | None) -> str:

@@ -37,6 +37,7 @@ class RankInput:
     """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown.
 
     `identifiers_held`: how many of the query's identifiers its content holds. `says_query`: its content is the query.
+    `words`: tokens of the query that it holds, where the text index tells them.
     """
 
     candidate: StoredCandidate
@@ -44,6 +45,7 @@ class RankInput:
     text: float | None
     identifiers_held: int = 0
     says_query: bool = False
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,17 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its score and confidence, 0 to 1, and its age at the reference time (None: unknown)."""
+    """A candidate with its score and confidence, 0 to 1, and its age at the reference time (None: unknown).
+
+    `words` are those of `RankInput`.
+    """
 
     candidate: StoredCandidate
     score: float
     confidence: float
     signals: Signals
     age_us: int | None
+    words: tuple[str, ...] = ()
 
 
 def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
@@ -91,7 +97,7 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
         age_us = _age_us(item.candidate.memory, ranking.now_us)
         signals = _signals(item, age_us, ranking, tables)
         score = _score(signals, weights)
-        ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us))
+        ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us, item.words))
     exact = {item.candidate.memory.memory_id: (item.says_query, item.identifiers_held) for item in items}
     ordered = _ordered(ranked, weights, ranking.intent)
     return sorted(ordered, key=lambda item: exact[item.candidate.memory.memory_id], reverse=True)

@@ -234,6 +234,7 @@ def _inputs(
             text=by_words.of(row),
             identifiers_held=identifiers_held(named, content) if named else 0,
             says_query=content == question.text,
+            words=by_words.held_by(row),
         )
         for row, meaning, content in zip(rows, by_meaning, contents, strict=True)
     ]
@@ -290,6 +291,11 @@ class WordRelevance:
         scores = [item.score for item in gathered.text_scores.values()]
         self._best = max(scores, default=0.0)
         self._cut = min(scores, default=0.0) / self._best if self._best > 0 else 1.0
+
+    def held_by(self, row: StoredCandidate) -> tuple[str, ...]:
+        """Tokens of the query that this version of a row holds, where the index told them."""
+        listed = self._gathered.text_scores.get(row.memory.memory_id)
+        return listed.terms if listed is not None and listed.version == row.memory.version else ()
 
     def of(self, row: StoredCandidate) -> float | None:
         """The relevance of a row; None when it is unknown."""

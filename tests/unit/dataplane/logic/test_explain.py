@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from dataplane.logic.explain import explain
 from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import DAY_US
@@ -18,6 +20,13 @@ def test_a_hit_is_told_in_words() -> None:
 def test_one_is_singular_and_none_is_said() -> None:
     assert "said 1 day ago, recalled 1 time in 7 days" in explain(ranked(DAY_US, 1), Weights(), window_days=7)
     assert "not recalled in 30 days" in explain(ranked(DAY_US), Weights())
+
+
+def test_the_words_that_a_memory_holds_are_named() -> None:
+    few = replace(ranked(0), words=("pump", "精排"))
+    assert "relevance 0.87, holds the words pump 精排, said" in explain(few, Weights())
+    many = replace(few, words=tuple(f"w{number}" for number in range(13)))
+    assert "w8 w9 and 3 more, said" in explain(many, Weights())
 
 
 def test_ages_of_every_size_are_told() -> None:

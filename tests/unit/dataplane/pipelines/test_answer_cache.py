@@ -43,7 +43,7 @@ class Finding:
         await asyncio.sleep(0)
         memory = memory_of("mem_1", "answer", expire_time_us=self.expire_time_us)
         hit = Ranked(
-            StoredCandidate(memory, vector_of(1), 3), 0.8, 0.7, Signals(0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 1.5), None
+            StoredCandidate(memory, vector_of(1), 3), 0.8, 0.7, Signals(0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 1.5), None, ("w",)
         )
         return Found((hit,), Weights(), self.position, self.degraded, self.reads)
 
