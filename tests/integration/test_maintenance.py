@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,24 @@ from dataplane.errors import EntriesRefused
 from dataplane.model import IndexEntry, IndexKey, Pool
 from memplane.client import RpcError, write_request
 from memplane.client.maintenance import progress_of, result_of
+from tests.contract.pgvector import with_pgvector
 from tests.deadline import eventually_async
-from tests.integration.upkeep_plane import AGENT_KEY, NEW, OLD, UpkeepPlane, done, upkeep_plane
+from tests.integration.upkeep_plane import AGENT_KEY, NEW, OLD, UpkeepPlane, done, on_postgres, upkeep_plane
 
 COUNT = 40
 VECTOR = f"vector_index:{OLD.model}"
 
 
-@pytest.fixture(params=["embedded", "in memory"])
+@pytest.fixture(params=["embedded", "in memory", "postgres"])
 async def plane(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UpkeepPlane]:
     """A plane with COUNT memories, projected."""
-    async with upkeep_plane(tmp_path if request.param == "embedded" else None) as plane:
+    async with AsyncExitStack() as stack:
+        shared = None
+        if request.param == "postgres":
+            options = with_pgvector(request.getfixturevalue("postgres_options"))
+            shared = await on_postgres(options, [OLD, NEW], stack)
+        folder = tmp_path if request.param == "embedded" else None
+        plane = await stack.enter_async_context(upkeep_plane(folder, shared=shared))
         await fill(plane, COUNT)
         yield plane
 

@@ -18,6 +18,9 @@ from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.adapters.inmemory.vector_index import ActiveModel, InMemoryVectorIndex
 from dataplane.adapters.inprocess_cache import InProcessCache
+from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.text import PostgresTextIndex
+from dataplane.adapters.postgres.vector import PostgresVectorIndex
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.codec import fields_of
@@ -42,6 +45,7 @@ from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import bind, new_server
 from memplane.v1.maintenance_service_pb2_grpc import add_MaintenanceServiceServicer_to_server
 from memplane.v1.memory_service_pb2_grpc import add_MemoryServiceServicer_to_server
+from tests.postgres import open_store
 from tests.unit.dataplane.pipelines.model_parts import NamedEmbedder
 
 ADMIN_KEY = "mpk_00000000_admin-key-of-the-tests"
@@ -150,6 +154,21 @@ def in_memory(models: Sequence[NamedEmbedder]) -> Stores:
 def restarted(stores: Stores, models: int) -> Stores:
     """The same stores as a new process finds them that knows so many of the models."""
     return replace(stores, spaces=Spaces(stores.spaces.all[:models]))
+
+
+async def on_postgres(options: PostgresOptions, models: Sequence[NamedEmbedder], stack: AsyncExitStack) -> Stores:
+    """Stores on PostgreSQL alone, as of one process."""
+    deadline_s = asyncio.get_running_loop().time() + 30
+    spaces = []
+    for each in models:
+        vectors = await PostgresVectorIndex.open(options, each.model, each.dimension, deadline_s)
+        stack.push_async_callback(vectors.close)
+        spaces.append(VectorSpace(each, vectors, None))
+    texts = await PostgresTextIndex.open(options, TOKENIZER, deadline_s)
+    stack.push_async_callback(texts.close)
+    cache = InProcessCache(2**24, asyncio.get_running_loop().time)
+    records = await open_store(options, fields_of)
+    return Stores(records, Spaces(spaces), texts, cache, own_vectors=False, own_texts=False)
 
 
 async def _open(folder: Path, models: Sequence[NamedEmbedder], stack: AsyncExitStack) -> Stores:
