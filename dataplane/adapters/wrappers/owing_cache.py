@@ -10,6 +10,7 @@ by `owes`.
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
@@ -24,6 +25,15 @@ PAGE = 500
 """How many are told at once."""
 
 
+@dataclass
+class _Drop:
+    """Namespaces that will be dropped by one call; the first who asked leads it."""
+
+    namespaces: set[str] = field(default_factory=set)
+    is_led: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class OwingCache:
     """A `ports.Cache` over another one. `start` begins to pay in the background; `close` tries a last time."""
 
@@ -34,6 +44,8 @@ class OwingCache:
         self._namespaces: dict[str, int] = {}
         self._tombstones: dict[str, bool] = {}
         self._times_owed = 0
+        self._next_drop = _Drop()
+        self._drops_in_turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -68,13 +80,29 @@ class OwingCache:
         return stamp
 
     async def drop(self, namespaces: Sequence[str], deadline_s: float) -> None:
-        """See the port. Does not fail: what cannot be dropped now is owed."""
+        """See the port. Does not fail: what cannot be dropped now is owed.
+
+        Those that come while one is under way go together in the next, which begins after all of them were asked for.
+        A drop may take `timeout_s`, however little is left to the caller.
+        """
+        together = self._next_drop
+        together.namespaces.update(namespaces)
+        if together.is_led:
+            await together.over.wait()
+            return
+        together.is_led = True
         try:
-            await self._cache.drop(namespaces, deadline_s)
+            async with self._drops_in_turn:
+                self._next_drop = _Drop()
+                await self._cache.drop(sorted(together.namespaces), max(deadline_s, self._deadline_s()))
         except BaseException as error:
-            self.owe(namespaces)
+            self.owe(together.namespaces)
             if not isinstance(error, BackendUnavailable):
                 raise
+        finally:
+            if self._next_drop is together:
+                self._next_drop = _Drop()
+            together.over.set()
 
     async def bury(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port. Does not fail: what cannot be buried now is owed."""

@@ -117,6 +117,47 @@ async def test_a_drop_owed_again_while_it_is_paid_stays_owed(lame: LameCache) ->
     assert not cache.owes(["acme.sales"])
 
 
+async def test_drops_that_come_while_one_is_under_way_go_together_in_the_next(lame: LameCache) -> None:
+    cache = OwingCache(lame)
+    goes_on = asyncio.Event()
+    inner_drop = lame.drop
+
+    async def slow_drop(namespaces: list[str], deadline_s: float) -> None:
+        await inner_drop(namespaces, deadline_s)  # type: ignore[no-untyped-call]
+        await goes_on.wait()
+
+    lame.drop = slow_drop  # type: ignore[method-assign]
+    dropping = [asyncio.create_task(cache.drop([f"n{number % 3}"], NEVER_S)) for number in range(10)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    late = asyncio.create_task(cache.drop(["late"], NEVER_S))
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in (*dropping, late))
+    goes_on.set()
+    await asyncio.gather(*dropping, late)
+    assert len(lame.told) == 2
+    assert {name for _, names in lame.told for name in names} == {"n0", "n1", "n2", "late"}
+    assert "late" in lame.told[1][1]
+
+
+async def test_when_the_leading_call_is_cancelled_what_went_with_it_is_owed(lame: LameCache) -> None:
+    cache = OwingCache(lame)
+
+    async def endless_drop(_namespaces: list[str], _deadline_s: float) -> None:
+        await asyncio.Event().wait()
+
+    lame.drop = endless_drop  # type: ignore[method-assign]
+    leading = asyncio.create_task(cache.drop(["a"], NEVER_S))
+    await asyncio.sleep(0)
+    following = [asyncio.create_task(cache.drop([name], NEVER_S)) for name in ("b", "c")]
+    await asyncio.sleep(0)
+    leading.cancel()
+    await asyncio.sleep(0)
+    following[0].cancel()
+    await asyncio.gather(leading, *following, return_exceptions=True)
+    assert all(cache.owes([name]) for name in ("a", "b", "c"))
+
+
 async def test_debts_are_bounded(lame: LameCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dataplane.adapters.wrappers.owing_cache.MAX_OWED", 3)
     cache = OwingCache(lame)
