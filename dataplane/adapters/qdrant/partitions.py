@@ -26,6 +26,7 @@ class Partitions:
         self._collections = collections
         self._refresh_s = refresh_s
         self._known_since_s: dict[str, float] = {}
+        self._made: set[str] = set()
         self._listed_s = float("-inf")
         self._listing = asyncio.Lock()
 
@@ -43,21 +44,17 @@ class Partitions:
         await self._list(0.0, deadline_s)
         return [self._names.common, *sorted(self._known_since_s)]
 
-    @property
-    def any(self) -> bool:
-        """Whether a dedicated collection is known."""
-        return bool(self._known_since_s)
-
     async def ready(self, partition: str, deadline_s: float) -> str:
-        """The collection that takes writes of a partition; a dedicated one is made when it is absent.
+        """The collection that takes writes of a partition; a dedicated one is made when it is absent or half made.
 
         Raises BackendUnavailable when a new one may not be written to before the deadline.
         """
         name = self._names.of(partition)
         if not partition:
             return name
-        if name not in self._known_since_s:
+        if name not in self._made:
             await self._collections.make(partition, deadline_s)
+            self._made.add(name)
         wait_s = self._known_since_s.setdefault(name, self._now_s()) + self._refresh_s - self._now_s()
         if self._now_s() + wait_s > deadline_s:
             raise BackendUnavailable(BACKEND, f"a new dedicated collection takes writes in {wait_s:.1f} s")
@@ -68,6 +65,7 @@ class Partitions:
     def forget(self, name: str) -> None:
         """Takes a collection that turned out to be gone from the list."""
         self._known_since_s.pop(name, None)
+        self._made.discard(name)
 
     async def _list(self, age_s: float, deadline_s: float) -> None:
         """Lists the collections unless that was done less than `age_s` ago."""

@@ -193,7 +193,8 @@ class QdrantVectorIndex:
         except CollectionMissing as error:
             self._partitions.forget(collection)
             raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
-        for other in await self._partitions.all(deadline_s) if self._partitions.any else ():
+        namespaces = {entry.namespace for entry in entries}
+        for other in await self._partitions.covering(namespaces, deadline_s):
             if other != collection:
                 await self._store.remove_older(other, entries, deadline_s)
         return refused

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,13 +141,13 @@ async def test_a_partition_that_another_data_plane_cleared_counts_as_empty(open_
     assert await found(one, "a") == {"mem_1"}
 
 
-async def test_a_write_that_would_come_too_early_is_refused_and_then_taken(
-    options: QdrantOptions, open_index: Opening
+async def test_a_write_that_cannot_wait_for_a_new_partition_is_refused_and_hides_nothing(
+    options: QdrantOptions,
 ) -> None:
-    patient = await QdrantVectorIndex.open(QdrantOptions(options.url, prefix=options.prefix), "model-1", DIMENSION)
-    soon = asyncio.get_running_loop().time() + 1
+    patient = await QdrantVectorIndex.open(replace(options, partition_refresh_s=60), "model-1", DIMENSION)
+    await patient.upsert([entry("mem_1", "a")], deadline())
+    soon = asyncio.get_running_loop().time() + 30
     with pytest.raises(BackendUnavailable, match="takes writes in"):
-        await patient.upsert([entry("mem_1", "a", partition="a")], soon)
-    await patient.upsert([entry("mem_1", "a", partition="a")], deadline())
-    assert await found(patient, "a") == {"mem_1"}
+        await patient.upsert([entry("mem_1", "a", version=2, partition="a")], soon)
+    assert await everything(patient) == [("mem_1", 1)]
     await patient.close()
