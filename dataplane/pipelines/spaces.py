@@ -48,9 +48,8 @@ class Spaces:
         return tuple(self._spaces.values())
 
     async def start(self) -> None:
-        """Looks once, and from then on where there is something to switch to."""
-        await self._look_or_wait()
-        if len(self._spaces) > 1:
+        """Looks once, and again until it is known, and always where there is something to switch to."""
+        if not await self._look_or_wait() or len(self._spaces) > 1:
             self._task = asyncio.create_task(self._run(), name="spaces")
 
     async def stop(self) -> None:
@@ -60,19 +59,30 @@ class Spaces:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def look(self, deadline_s: float) -> None:
-        """Takes the active model's space into use, when this process has it; raises BackendUnavailable."""
-        active = self._spaces.get(await self.current.vectors.active_model(deadline_s))
+        """Takes the active model's space into use, when this process has it; raises BackendUnavailable.
+
+        The configured model becomes the active one where none is yet.
+        """
+        model = await self.current.vectors.active_model(deadline_s)
+        if not model:
+            await self.all[0].vectors.activate(deadline_s)
+            return
+        active = self._spaces.get(model)
         if active is not None and active is not self.current:
             log.info("embedding model %s is active now, in place of %s", active.model, self.current.model)
             self.current = active
 
     async def _run(self) -> None:
-        while True:
+        is_known = False
+        while not is_known or len(self._spaces) > 1:
             await asyncio.sleep(LOOK_INTERVAL_S)
-            await self._look_or_wait()
+            is_known = await self._look_or_wait()
 
-    async def _look_or_wait(self) -> None:
+    async def _look_or_wait(self) -> bool:
+        """Whether it was answered."""
         try:
             await self.look(asyncio.get_running_loop().time() + LOOK_TIMEOUT_S)
         except BackendUnavailable as error:
             log.debug("the active embedding model is not known: %s", error)
+            return False
+        return True

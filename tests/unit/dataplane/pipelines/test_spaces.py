@@ -1,0 +1,40 @@
+import asyncio
+
+import pytest
+
+from dataplane.adapters.inmemory.vector_index import ActiveModel, InMemoryVectorIndex
+from dataplane.pipelines.spaces import Spaces, VectorSpace
+from tests.unit.dataplane.pipelines.model_parts import NamedEmbedder
+
+
+def two_spaces(active: ActiveModel) -> Spaces:
+    indexes = {model: InMemoryVectorIndex(8, model, active) for model in ("old", "new")}
+    return Spaces([VectorSpace(NamedEmbedder(model), index, None) for model, index in indexes.items()])
+
+
+def deadline_s() -> float:
+    return asyncio.get_running_loop().time() + 5
+
+
+async def test_the_configured_model_becomes_active_where_none_is() -> None:
+    active = ActiveModel()
+    spaces = two_spaces(active)
+    await spaces.look(deadline_s())
+    assert (active.name, spaces.current.model) == ("old", "old")
+
+
+@pytest.mark.parametrize("known", ["new", "old"])
+async def test_the_active_model_is_taken_into_use(known: str) -> None:
+    active = ActiveModel()
+    active.name = known
+    spaces = two_spaces(active)
+    await spaces.look(deadline_s())
+    assert (active.name, spaces.current.model) == (known, known)
+
+
+async def test_an_active_model_that_is_not_configured_changes_nothing() -> None:
+    active = ActiveModel()
+    active.name = "elsewhere"
+    spaces = two_spaces(active)
+    await spaces.look(deadline_s())
+    assert (active.name, spaces.current.model) == ("elsewhere", "old")
