@@ -5,41 +5,32 @@ Rules:
    write in it is decided: what cannot be decided for now is tried again with growing pauses.
 2. The first answer to a request_id commits with the memory, so a write that is handed out again gets that answer.
 3. The result is stored before the write leaves the queue.
-4. A write that fails by a defect is tried MOST_TRIES times in all, then its operation ends with DEFECT and it is set
-   aside. Writes that were handed out often are applied one at a time, for one of them may end the process; the first of
-   them that was handed out MOST_DELIVERIES times is set aside untried.
+4. A write that keeps failing by a defect (`decide_queued`) is set aside, and its operation ends with DEFECT. Writes
+   that were handed out often are applied one at a time, for one of them may end the process; the first of them that was
+   handed out MOST_DELIVERIES times is set aside untried.
 """
 
 import asyncio
 import logging
-import secrets
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from dataplane.changes import OperationRecord, QueueEntry
 from dataplane.errors import BackendUnavailable
-from dataplane.model import Draft
 from dataplane.pipelines import operations
-from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.decide_queued import QueuedDecisions, given_up, is_final
 from dataplane.pipelines.enqueue import QueuedForm
-from dataplane.pipelines.settle import Settled
-from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue
-from memplane.errors import Defect, MemPlaneError, Retryable
+from memplane.errors import Defect, MemPlaneError
 from memplane.policy.snapshot import PolicySnapshot
 
 log = logging.getLogger("memplane.queue")
 
-MOST_TRIES = 5
 SUSPECT_DELIVERIES = 3
 MOST_DELIVERIES = 10
 """Unmeasured, as the pauses below."""
-
-SIDE_BY_SIDE = 16
-"""How many shares of a batch are decided at once, so that the record store commits them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class QueueConsumer:
         self._parts = parts
         self._options = options
         self._held: list[QueueEntry] = []
-        self._tries: Counter[str] = Counter()
+        self._decisions = QueuedDecisions(parts.write, parts.form)
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.applied_count = 0
@@ -130,9 +121,11 @@ class QueueConsumer:
             await self._parts.store.last_position(self._deadline())
             await self._collect(snapshot)
         if self._held and self._held[0].deliveries >= MOST_DELIVERIES:
-            await self._settle(self._held[:1], [_defect(self._held[0], None)])
+            await self._settle(self._held[:1], [given_up(self._held[0], None)])
+        waiting: set[str] = set()
         for part in _parts_of(self._held):
-            await self._settle(part, await self._outcomes(part, snapshot))
+            if part[0].write.order_key not in waiting:
+                waiting |= await self._settle(part, await self._decisions.outcomes(part, snapshot))
         return not self._held
 
     async def _collect(self, snapshot: PolicySnapshot) -> None:
@@ -151,11 +144,15 @@ class QueueConsumer:
                 size = min(rule.batch_size for rule in rules)
                 until_s = loop.time() + min(rule.batch_interval_s for rule in rules)
 
-    async def _settle(self, entries: Sequence[QueueEntry], outcomes: Sequence[Outcome]) -> None:
-        """Stores what became of entries, and lets those go that were decided."""
-        decided = [(entry, outcome) for entry, outcome in zip(entries, outcomes, strict=True) if _is_final(outcome)]
-        if not decided:
-            return
+    async def _settle(self, entries: Sequence[QueueEntry], outcomes: Sequence[Outcome]) -> set[str]:
+        """Stores what became of entries, and lets those go that were decided; returns the order keys that wait."""
+        paired = list(zip(entries, outcomes, strict=True))
+        decided = [(entry, outcome) for entry, outcome in paired if is_final(outcome)]
+        if decided:
+            await self._finish(decided)
+        return {entry.write.order_key for entry, outcome in paired if not is_final(outcome)}
+
+    async def _finish(self, decided: Sequence[tuple[QueueEntry, Outcome]]) -> None:
         records = [self._record(entry, outcome) for entry, outcome in decided]
         await self._parts.store.save_operations(records, self._deadline())
         aside = [entry for entry, outcome in decided if isinstance(outcome, Defect)]
@@ -169,50 +166,13 @@ class QueueConsumer:
         self._held = [entry for entry in self._held if entry.entry_id not in ids]
         self.applied_count += len(ids)
         for entry_id in ids:
-            self._tries.pop(entry_id, None)
+            self._decisions.let_go(entry_id)
 
     def _record(self, entry: QueueEntry, outcome: Outcome) -> OperationRecord:
         begun, now_us = operations.queued(entry.write), self._parts.clock.now_us()
         if isinstance(outcome, MemPlaneError):
             return operations.failed(begun, outcome, now_us)
         return operations.finished(begun, self._parts.form.result(outcome), now_us)
-
-    async def _outcomes(self, entries: Sequence[QueueEntry], snapshot: PolicySnapshot) -> list[Outcome]:
-        outcomes: dict[str, Outcome] = {}
-
-        async def decide(share: Sequence[QueueEntry]) -> None:
-            for run in _runs(share):
-                decided = await self._write(run, Caller(run[0].write.principal_id, snapshot))
-                outcomes.update((entry.entry_id, outcome) for entry, outcome in zip(run, decided, strict=True))
-
-        dealt = shares(entries, lambda entry: entry.write.order_key, SIDE_BY_SIDE)
-        await asyncio.gather(*(decide(share) for share in dealt))
-        return [outcomes[entry.entry_id] for entry in entries]
-
-    async def _write(self, run: Sequence[QueueEntry], caller: Caller) -> list[Outcome]:
-        """Outcomes of entries of one principal; where all fail by a defect, of each alone."""
-        try:
-            drafts = [self._draft(entry) for entry in run]
-            return await self._parts.write.write_batch(drafts, caller, self._deadline())
-        except Exception as error:  # noqa: BLE001 - a defect must not stop the queue: it is logged and counted
-            if len(run) == 1:
-                return [self._failure(run[0], error)]
-            log.warning("%d queued writes failed together and are applied one at a time", len(run))
-        return [(await self._write([entry], caller))[0] for entry in run]
-
-    def _draft(self, entry: QueueEntry) -> Draft | MemPlaneError:
-        try:
-            return self._parts.form.draft(entry.write)
-        except MemPlaneError as error:
-            return error
-
-    def _failure(self, entry: QueueEntry, error: Exception) -> Outcome:
-        """Something to try again, until it was tried often enough."""
-        self._tries[entry.entry_id] += 1
-        if entry.deliveries - 1 + self._tries[entry.entry_id] >= MOST_TRIES:
-            return _defect(entry, error)
-        log.warning("queued write %s failed and is tried again", entry.write.operation, exc_info=error)
-        return Retryable("not decided yet")
 
     async def _renew(self) -> None:
         while True:
@@ -235,27 +195,3 @@ def _parts_of(held: Sequence[QueueEntry]) -> list[list[QueueEntry]]:
     if any(entry.deliveries >= SUSPECT_DELIVERIES for entry in held):
         return [[entry] for entry in held]
     return [list(held)] if held else []
-
-
-def _runs(entries: Sequence[QueueEntry]) -> Iterator[list[QueueEntry]]:
-    """Entries grouped by principal, so that those of one order key keep their order between groups."""
-    groups: dict[str, list[QueueEntry]] = {}
-    principal_of: dict[str, str] = {}
-    for entry in entries:
-        write = entry.write
-        if principal_of.setdefault(write.order_key, write.principal_id) != write.principal_id:
-            yield from groups.values()
-            groups, principal_of = {}, {write.order_key: write.principal_id}
-        groups.setdefault(write.principal_id, []).append(entry)
-    yield from groups.values()
-
-
-def _is_final(outcome: Outcome) -> bool:
-    return isinstance(outcome, Settled) or not isinstance(outcome, Retryable)
-
-
-def _defect(entry: QueueEntry, error: Exception | None) -> Defect:
-    correlation_id = secrets.token_hex(8)
-    told = "queued write %s is set aside after %d deliveries, correlation id %s"
-    log.error(told, entry.write.operation, entry.deliveries, correlation_id, exc_info=error)
-    return Defect(correlation_id)

@@ -12,7 +12,7 @@ from dataplane.model import Draft
 from dataplane.pipelines import apply
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.write import Outcome, WritePipeline
-from memplane.errors import MemPlaneError
+from memplane.errors import MemPlaneError, Unavailable
 from memplane.v1 import memory_pb2
 from tests.deadline import eventually, eventually_async
 from tests.unit.dataplane.pipelines.queue_rig import (
@@ -45,6 +45,27 @@ class Breaking:
         if any(isinstance(draft, Draft) and "poison" in draft.content for draft in drafts):
             raise ZeroDivisionError("a defect")
         return await self._within.write_batch(drafts, caller, deadline_s)
+
+
+class Hesitating:
+    """A writer that cannot decide one content for a while."""
+
+    def __init__(self, within: WritePipeline, content: str) -> None:
+        self._within = within
+        self._content = content
+        self.hesitations = 3
+
+    async def write_batch(
+        self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for draft in drafts:
+            if self.hesitations and isinstance(draft, Draft) and draft.content == self._content:
+                self.hesitations -= 1
+                outcomes.append(Unavailable("record_store"))
+            else:
+                outcomes += await self._within.write_batch([draft], caller, deadline_s)
+        return outcomes
 
 
 async def is_empty(rig: Rig) -> bool:
@@ -188,6 +209,19 @@ async def test_the_last_statement_of_a_fact_stands_with_two_consumers_at_work() 
         await eventually_async(lambda: is_empty(rig), bool)
     contents = await rig.contents()
     assert contents == [f"The limit of account {number % 4} is {number}" for number in (20, 21, 22, 23)]
+
+
+@pytest.mark.parametrize("deliveries", [1, apply.SUSPECT_DELIVERIES], ids=["a batch", "one at a time"])
+async def test_a_statement_does_not_pass_an_earlier_one_of_its_fact_that_must_wait(deliveries: int) -> None:
+    rig = memory_rig(claim_after_s=0.05)
+    for number in range(3):
+        await rig.put(f"The limit is {number}", subject_id="s", fact_key="s/limit")
+    await hand_out(rig, deliveries)
+    writer = Hesitating(rig.write, "The limit is 1")
+    async with running(rig.consumer(write=writer)):
+        await eventually_async(lambda: is_empty(rig), bool)
+    assert writer.hesitations == 0
+    assert await rig.contents() == ["The limit is 2"]
 
 
 async def test_principals_of_one_subject_keep_their_order(rig: Rig) -> None:
