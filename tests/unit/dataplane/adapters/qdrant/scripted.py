@@ -53,8 +53,10 @@ def healthy() -> dict[str, Answer]:
 
 
 @asynccontextmanager
-async def scripted_server(answers: Mapping[str, Answer]) -> AsyncIterator[str]:
-    """Its URL. `answers` are read anew for each call, by `service/method` or by method."""
+async def scripted_server(
+    answers: Mapping[str, Answer], credentials: grpc.ServerCredentials | None = None
+) -> AsyncIterator[str]:
+    """Its URL. `answers` are read anew for each call, by `service/method` or by method; with credentials over TLS."""
 
     class Scripted(grpc.aio.ServerInterceptor):
         async def intercept_service(
@@ -78,7 +80,8 @@ async def scripted_server(answers: Mapping[str, Answer]) -> AsyncIterator[str]:
     wire.add_CollectionsServicer_to_server(wire.CollectionsServicer(), server)  # type: ignore[no-untyped-call]
     wire.add_PointsServicer_to_server(wire.PointsServicer(), server)  # type: ignore[no-untyped-call]
     wire.add_QdrantServicer_to_server(wire.QdrantServicer(), server)  # type: ignore[no-untyped-call]
-    port = server.add_insecure_port("127.0.0.1:0")
+    address = "127.0.0.1:0"
+    port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
     await server.start()
-    yield f"http://127.0.0.1:{port}"
+    yield f"{'https' if credentials else 'http'}://127.0.0.1:{port}"
     await server.stop(None)
