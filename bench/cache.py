@@ -48,7 +48,7 @@ from tests.postgres import open_store, options_for
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
-MEMORIES = 5_000
+MEMORIES = 2_000
 ROUNDS = 5
 QUESTIONS = 30
 DIMENSION = 384
@@ -103,7 +103,7 @@ async def answers(name: str, folder: Path, records: RecordStore, cache: Cache, m
 
 async def rows(store: RecordStore, cache: Cache) -> None:
     """`fetch` of 18 rows by way of Redis against PostgreSQL alone."""
-    ids = [row.memory_id for row in await store.scan("", 2_000, NEVER_S, "")]
+    ids = [row.memory_id for row in await store.scan("", 1_000, NEVER_S, "")]
     hot = hot_memories(store, cache)
     dice = np.random.default_rng(1)
     plain, by_cache, by_empty_cache = [], [], []

@@ -1,9 +1,10 @@
 """Answers to equal questions, from the cache.
 
-An answer is found again by the caller's readable scope, its stamp, the policy's version, the embedding model and the
-query with all that it says, but for what does not change the answer. So it is not found any more once a memory of the
-scope was written, changed or forgotten by any data plane (`adapters.wrappers.cached_records` has the argument), once
-the policy changed, or when the caller may read more or less. One with a forgotten memory in it is not used in any case.
+An answer is found again by the caller's readable scope, the policy's version, the embedding model and the query with
+all that it says, but for what does not change the answer. It carries the scope's stamp, read before the memories were,
+and is used only while that is the scope's stamp. So it is not used any more once a memory of the scope was written,
+changed or forgotten by any data plane (`adapters.wrappers.cached_records` has the argument), once the policy changed,
+or when the caller may read more or less. One with a forgotten memory in it is not used in any case.
 
 An answer is kept only when every backend took part in it, and when it was read from the record store itself or from a
 replica that had everything. It is kept for `query_cache_ttl_s`, at most until the first of its memories expires.
@@ -52,6 +53,15 @@ class Wish:
     at_least: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an answer lies, and the stamp that it must carry."""
+
+    scope: Scope
+    key: str
+    stamp: str
+
+
 class AnswerCache:
     """Answers from the cache where it can; equal questions that come at once are answered once.
 
@@ -65,51 +75,52 @@ class AnswerCache:
         self._store = store
         self._clock = clock
         self._hears_all = hears_all
-        self._being_found: dict[tuple[Scope, str], asyncio.Event] = {}
+        self._being_found: dict[_Place, asyncio.Event] = {}
 
     async def through(self, wish: Wish, find: Callable[[], Awaitable[Found]], deadline_s: float) -> Found:
         """The known answer, else what `find` finds. A cache that does not answer makes it slower, not wrong."""
-        key = await self._key(wish, deadline_s)
-        if key is None:
+        if wish.ttl_s <= 0 or not self._hears_all:
             return await find()
-        known = await self._known(wish, key, deadline_s)
-        if known is None and (first := self._being_found.get((wish.scope, key))) is not None:
+        key = f"answer:{hashlib.sha256((LAYOUT + wish.words).encode()).hexdigest()}"
+        try:
+            stamp, value = await asyncio.gather(
+                self._cache.stamp(wish.scope, deadline_s), self._value(wish, key, deadline_s)
+            )
+        except BackendUnavailable:
+            return await find()
+        place = _Place(wish.scope, key, stamp)
+        known = await self._known(wish, place, value, deadline_s)
+        if known is None and (first := self._being_found.get(place)) is not None:
             await _wait(first, deadline_s)
-            known = await self._known(wish, key, deadline_s)
+            known = await self._known(wish, place, await self._value(wish, key, deadline_s), deadline_s)
         if known is not None:
             self.hit_count += 1
             return known
         self.miss_count += 1
-        return await self._find_and_keep(wish, key, find, deadline_s)
+        return await self._find_and_keep(wish, place, find, deadline_s)
 
     async def _find_and_keep(
-        self, wish: Wish, key: str, find: Callable[[], Awaitable[Found]], deadline_s: float
+        self, wish: Wish, place: _Place, find: Callable[[], Awaitable[Found]], deadline_s: float
     ) -> Found:
-        place = (wish.scope, key)
         told = self._being_found.setdefault(place, asyncio.Event())
         try:
             found = await find()
-            await self._keep(wish, key, found, deadline_s)
+            await self._keep(wish, place, found, deadline_s)
         finally:
             if self._being_found.get(place) is told:
                 del self._being_found[place]
             told.set()
         return found
 
-    async def _key(self, wish: Wish, deadline_s: float) -> str | None:
-        """None when the answer cannot come from the cache."""
-        if wish.ttl_s <= 0 or not self._hears_all:
-            return None
+    async def _value(self, wish: Wish, key: str, deadline_s: float) -> bytes | None:
         try:
-            stamp = await self._cache.stamp(wish.scope, deadline_s)
+            return (await self._cache.get(wish.scope, [key], deadline_s))[0]
         except BackendUnavailable:
             return None
-        return f"answer:{stamp}:{hashlib.sha256((LAYOUT + wish.words).encode()).hexdigest()}"
 
-    async def _known(self, wish: Wish, key: str, deadline_s: float) -> Found | None:
+    async def _known(self, wish: Wish, place: _Place, value: bytes | None, deadline_s: float) -> Found | None:
         try:
-            (value,) = await self._cache.get(wish.scope, [key], deadline_s)
-            known = self._usable(wish, value) if value is not None else None
+            known = self._usable(wish, place, value) if value is not None else None
             if known is not None and known.hits:
                 ids = [hit.candidate.memory.memory_id for hit in known.hits]
                 known = None if await self._cache.buried(ids, deadline_s) else known
@@ -117,11 +128,11 @@ class AnswerCache:
             return None
         return known
 
-    def _usable(self, wish: Wish, value: bytes) -> Found | None:
-        """The answer, unless it is too old for who asks."""
+    def _usable(self, wish: Wish, place: _Place, value: bytes) -> Found | None:
+        """The answer, unless something changed since, or it is too old for who asks."""
         head, rows = unpack(value)
         now_us = self._clock.now_us()
-        if head["position"] < wish.at_least or now_us >= head["until_us"]:
+        if head["stamp"] != place.stamp or head["position"] < wish.at_least or now_us >= head["until_us"]:
             return None
         hits = [
             Ranked(row, score, confidence, Signals(*signals), age_us, tuple(words))
@@ -130,15 +141,15 @@ class AnswerCache:
         weights = Weights.model_construct(**head["weights"])
         return Found(tuple(hits), weights, head["position"], DegradedNotes(), None)
 
-    async def _keep(self, wish: Wish, key: str, found: Found, deadline_s: float) -> None:
+    async def _keep(self, wish: Wish, place: _Place, found: Found, deadline_s: float) -> None:
         now_us = self._clock.now_us()
         until_us = min((now_us + int(wish.ttl_s * SECOND_US), *_expiries_us(found)))
         if until_us <= now_us or found.degraded.messages():
             return
         try:
             if await self._is_whole(found, deadline_s):
-                value = _packed(found, until_us)
-                await self._cache.put(wish.scope, {key: value}, (until_us - now_us) / SECOND_US, deadline_s)
+                value = _packed(found, place.stamp, until_us)
+                await self._cache.put(wish.scope, {place.key: value}, (until_us - now_us) / SECOND_US, deadline_s)
         except BackendUnavailable:
             return  # it will be found again
 
@@ -158,9 +169,10 @@ def _expiries_us(found: Found) -> list[int]:
     return [time_us for time_us in times_us if time_us is not None]
 
 
-def _packed(found: Found, until_us: int) -> bytes:
+def _packed(found: Found, stamp: str, until_us: int) -> bytes:
     """The answer without its embeddings, which nobody needs any more."""
     head: dict[str, Any] = {
+        "stamp": stamp,
         "position": found.position,
         "until_us": until_us,
         "weights": found.weights.model_dump(),
