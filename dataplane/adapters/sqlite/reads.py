@@ -64,6 +64,9 @@ ORDER BY d.position DESC LIMIT :rows"""
 _COUNT_DUE = """
 SELECT count(*) FROM (SELECT 1 FROM json_each(:applied) AS a CROSS JOIN indexes AS i ON i.name = a.key
     CROSS JOIN outbox AS o ON o.index_id = i.index_id AND o.position > a.value LIMIT :rows)"""
+_ANY_FAILED = """
+SELECT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_failed WHERE attempts > 0)
+    OR EXISTS (SELECT 1 FROM dead_letters)"""
 _HISTORY = """
 SELECT {version}, e.vector
 FROM memory_versions AS v JOIN memories AS m ON m.memory_id = v.memory_id
@@ -141,11 +144,11 @@ def fetch(
     return [_candidate_from(row) for row in connection.execute(statement, parameters)]
 
 
-def count_due(connection: sqlite3.Connection, applied: Mapping[str, int], most: int) -> int:
-    """How many outbox rows `pending` has to look at, counted up to a bound."""
+def count_pending(connection: sqlite3.Connection, applied: Mapping[str, int], most: int) -> int:
+    """How many outbox rows `pending` may have to look at, of any namespace: those above, up to a bound, else failed."""
     parameters: Parameters = {"applied": json.dumps(dict(applied)), "rows": most}
-    (found,) = connection.execute(_COUNT_DUE, parameters).fetchone()
-    return int(found)
+    (above,) = connection.execute(_COUNT_DUE, parameters).fetchone()
+    return int(above or connection.execute(_ANY_FAILED).fetchone()[0])
 
 
 def pending(

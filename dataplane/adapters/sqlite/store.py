@@ -190,8 +190,8 @@ class SqliteRecordStore:
             access_since_us=access_since_us,
             page_size=page_size,
         )
-        due = self._readers.now(partial(reads.count_due, applied=applied, most=_FEW_ROWS + 1), deadline_s)
-        return await self._read(read, due, deadline_s)
+        rows = self._readers.now(partial(reads.count_pending, applied=applied, most=_FEW_ROWS + 1), deadline_s)
+        return await self._read(read, rows, deadline_s) if rows else Pending()
 
     async def _read(self, read: Callable[[sqlite3.Connection], T], rows: int, deadline_s: float) -> T:
         """Reads at most so many rows, on the event loop when they are few."""

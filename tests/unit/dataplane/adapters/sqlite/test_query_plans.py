@@ -75,8 +75,10 @@ def test_what_awaits_an_index_is_sought_in_the_namespaces_of_the_scope_alone(
 
 
 def test_counting_what_awaits_an_index_goes_by_position(connection: Explaining) -> None:
-    reads.count_due(connection, {"vector": 5, "text": 0}, 129)
-    assert "SEARCH o USING PRIMARY KEY (index_id=? AND position>?)" in connection.plans[-1]
+    reads.count_pending(connection, {"vector": 5, "text": 0}, 129)
+    above, failed = connection.plans
+    assert "SEARCH o USING PRIMARY KEY (index_id=? AND position>?)" in above
+    assert "SCAN outbox USING INDEX outbox_failed" in failed
 
 
 def test_a_lease_goes_by_position_and_looks_for_older_rows_by_memory(connection: Explaining) -> None:
