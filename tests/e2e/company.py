@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psycopg
+
 from dataplane.adapters.postgres.migrate import migrate
 from tests.peers.qdrant.process import QdrantPeer
 from tests.postgres import options_for
@@ -59,3 +61,27 @@ adapter = "redis"
 """
         )
         return path
+
+
+async def configure_postgres_only(postgres: PostgresServer, folder: Path, name: str) -> Path:
+    """A configuration file for a MemPlane that has PostgreSQL alone."""
+    owner = postgres.database(name)
+    options = options_for(owner)
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    await asyncio.to_thread(migrate, options)
+    path = folder / f"{name}.toml"
+    path.write_text(
+        f"""
+[record_store]
+adapter = "postgres"
+dsn = "{options.dsn}"
+
+[vector_index]
+adapter = "pgvector"
+
+[text_index]
+adapter = "tsvector"
+"""
+    )
+    return path

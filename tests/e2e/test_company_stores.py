@@ -17,7 +17,7 @@ from memplane.v1 import memory_service_pb2 as pb
 from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub
 from tests.deadline import eventually_async
 from tests.e2e.commands import memplane
-from tests.e2e.company import CompanyStores
+from tests.e2e.company import CompanyStores, configure_postgres_only
 from tests.e2e.control_process import ADMIN, ControlProcess
 from tests.e2e.data_process import DataProcess, stub_of
 from tests.peers.qdrant.process import QdrantPeer
@@ -206,3 +206,13 @@ async def test_the_demo_holds_on_the_stores_of_a_company(company: CompanyStores,
     assert finished.code == 0, finished.stdout + finished.stderr
     summary = {row["what"]: row["detail"] for row in finished.json["summary"]}
     assert summary["answers found"] == "14/14"
+
+
+@pytest.mark.slow
+async def test_the_demo_holds_on_postgresql_alone(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    config = await configure_postgres_only(postgres_server, tmp_path, "postgres_alone")
+    finished = await memplane("demo", "--config", str(config), "--json", cwd=tmp_path)
+    assert finished.code == 0, finished.stdout + finished.stderr
+    summary = {row["what"]: row["detail"] for row in finished.json["summary"]}
+    assert summary["answers found"] == "14/14"
+    postgres_server.drop("postgres_alone")
