@@ -16,11 +16,8 @@ import httpx
 import yaml
 from psycopg import conninfo
 
-from dataplane.adapters.postgres.migrate import migrate
-from dataplane.adapters.postgres.options import PostgresOptions
 from memplane.cli.health import state_of
 from memplane.client import AdminClient, MemPlaneClient
-from memplane.settings import Secret
 from tests.peers.qdrant.process import QdrantPeer
 from tests.servers.elasticsearch import ElasticsearchServer
 from tests.servers.postgres import PASSWORD, PostgresServer
@@ -113,7 +110,6 @@ def _stores(stack: ExitStack, secrets: Mapping[str, str], elasticsearch: Elastic
     return {
         **secrets,
         "MEMPLANE_POSTGRES_DSN": _migrated(postgres, secrets),
-        "MEMPLANE_POSTGRES_MIGRATE_DSN": "",
         "MEMPLANE_QDRANT_URL": qdrant.url,
         "MEMPLANE_ELASTICSEARCH_URL": elasticsearch.url,
         "MEMPLANE_REDIS_ADDRESS": f"127.0.0.1:{redis.port}",
@@ -128,7 +124,9 @@ def _migrated(postgres: PostgresServer, secrets: Mapping[str, str]) -> str:
     subprocess.run(["sh", str(COMPOSE / "postgres" / "owner.sh")], env=variables, check=True, timeout=60)
     owner = postgres.dsn_of("memplane", "memplane_owner", secrets["MEMPLANE_OWNER_PASSWORD"])
     app = conninfo.make_conninfo(owner, user="memplane_app", password=secrets["MEMPLANE_APP_PASSWORD"])
-    migrate(PostgresOptions(Secret(app), migrate_dsn=Secret(owner)))
+    variables = {"MEMPLANE_POSTGRES_DSN": app, "MEMPLANE_MIGRATE_MIGRATE_DSN": owner}
+    command = [MEMPLANE, "migrate", "--config", str(COMPOSE / "memplane.toml")]
+    subprocess.run(command, env=environment(variables), check=True, timeout=60)
     return app
 
 
