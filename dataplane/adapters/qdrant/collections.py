@@ -9,7 +9,7 @@ from dataplane.adapters.payload_filters import RANGE_FIELDS
 from dataplane.adapters.qdrant.calls import BACKEND, CollectionMissing, Connection, RequestRefused
 from dataplane.adapters.qdrant.names import CollectionNames
 from dataplane.adapters.qdrant.options import QdrantOptions
-from dataplane.errors import Misconfigured
+from dataplane.errors import BackendUnavailable, Misconfigured
 from dataplane.ports.backend import Problem
 
 MINIMUM_VERSION = (1, 16)
@@ -21,7 +21,7 @@ FULL_SCAN_KB = 50_000
 graph 22 ms and less exactly; at 40,000 both took 18 (Edge, 2 very busy cores, 100,000 vectors, ACORN, ef 64, 2026-11).
 Qdrant's default is 10,000."""
 
-FIELDS: dict[str, models.KeywordIndexParams | models.FloatIndexParams | models.IntegerIndexParams] = {
+FIELDS: dict[str, models.KeywordIndexParams | models.FloatIndexParams] = {
     "namespace": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "shared": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False),
     "terms": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -109,10 +109,13 @@ class Collections:
                 ),
                 deadline_s,
             )
-        except RequestRefused as error:
-            if not await self._exists(name, deadline_s):
+        except BackendUnavailable as error:
+            if await self._exists(name, deadline_s):
+                return  # another data plane was faster
+            if isinstance(error, RequestRefused):
                 text = f"refuses to make the collection {name}; look at its log, and at shards and replicas"
                 raise Misconfigured(BACKEND, text) from error
+            raise
 
     def _shape_problem(self, name: str, info: models.CollectionInfo) -> str | None:
         vectors, dimension = info.config.params.vectors, self._names.dimension
