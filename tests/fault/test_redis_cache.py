@@ -118,7 +118,7 @@ async def test_a_killed_redis_is_unavailable_at_once_and_comes_back(make_server:
             with pytest.raises(BackendUnavailable) as refused:
                 await call
             assert refused.value.backend == "cache"
-        assert _in_s(0) - started_s < 2.5
+        assert _in_s(0) - started_s < 5
         server.start()
         assert await eventually_async(lambda: _known_or_error(cache), lambda seen: not isinstance(seen, str)) is None
         assert await cache.buried(["mem_1", "mem_2"], _in_s(1)) == {"mem_1"}
@@ -201,11 +201,11 @@ async def test_a_slow_redis_is_given_up_within_its_time_and_no_answer_is_mixed_u
     async with opened(RedisOptions(addresses=(server.address,)), timeout_s=0.1) as cache:
         values = {f"k{number}": str(number).encode() for number in range(50)}
         await cache.put(SALES, values, 60, _in_s(5))
-        server.call("CLIENT", "PAUSE", "400", "ALL")
+        server.call("CLIENT", "PAUSE", "2000", "ALL")
         started_s = _in_s(0)
         asked = [cache.get(SALES, [key], _in_s(5)) for key in values]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        assert _in_s(0) - started_s < 0.35
+        assert _in_s(0) - started_s < 1.5
         assert all(isinstance(answer, BackendUnavailable) for answer in answers)
         await eventually_async(lambda: _known_or_error(cache), lambda seen: not isinstance(seen, str))
         for key, value in values.items():
