@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dataplane.adapters.edge.active import folder_name
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.edge.shard import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.errors import BackendUnavailable
-from dataplane.model import EVERYTHING, IndexEntry, Pool, Scope
+from dataplane.model import EVERYTHING, IndexEntry, IndexKey, Pool, Scope
 
 DIMENSION = 64
 SCOPE = Scope(("a",))
@@ -28,6 +29,7 @@ SECRETS = (b"METASECRET", b"SUBJECTSECRET", b"OLDSECRET")
 KILLED_PURGE = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from dataplane.adapters.edge.active import folder_name
 from dataplane.adapters.edge.folder import ShardFolder
 from tests.unit.dataplane.adapters.edge.test_purge import deadline, fill, open_vector
 
@@ -53,6 +55,11 @@ def open_vector(folder: Path) -> EdgeVectorIndex:
     return EdgeVectorIndex.open(folder, DIMENSION, "model-1")
 
 
+def parts_of(folder: Path) -> list[Path]:
+    """What lies in the folder of the model."""
+    return list((folder / folder_name("model-1")).iterdir())
+
+
 def entry(number: int, version: int = 1, **fields: str) -> IndexEntry:
     return IndexEntry(
         f"mem_{number}", version, "a", Pool.PRIVATE, fields, VECTORS[number], ("common", *fields.values())
@@ -64,7 +71,7 @@ async def fill(index: EdgeVectorIndex | EdgeTextIndex) -> None:
     await index.upsert([entry(number, subject_id="known") for number in range(100)], deadline())
     replaced = IndexEntry("mem_0", 1, "a", Pool.PRIVATE, {"tags": ("OLDSECRET",)}, VECTORS[151], ("common",))
     await index.upsert([entry(150, note="METASECRET", subject_id="SUBJECTSECRET"), replaced], deadline())
-    await index.delete(["mem_150"], deadline())
+    await index.delete([IndexKey("mem_150", "a")], deadline())
     await index.upsert([entry(0, version=2)], deadline())
 
 
@@ -92,8 +99,8 @@ async def test_nothing_of_deleted_and_replaced_entries_is_in_a_file(tmp_path: Pa
         assert len(await index.versions(deadline())) == 100
     assert leftovers(tmp_path) == set()
     assert any(b"known" in content for content in contents(tmp_path))
-    assert len(list((tmp_path / "vectors").iterdir())) == 2
-    found = await vectors.search(SCOPE, VECTORS[7], EVERYTHING, 1, deadline())
+    assert len(parts_of(tmp_path / "vectors")) == 2
+    found = await vectors.search(SCOPE, VECTORS[7], EVERYTHING, 1, 64, deadline())
     assert [hit.memory_id for hit in found] == ["mem_7"]
     assert found[0].score == pytest.approx(1.0)
     for index in (vectors, texts):
@@ -119,11 +126,11 @@ async def test_killed_during_a_purge_the_index_opens_whole_and_alone(tmp_path: P
     arguments = [sys.executable, "-c", KILLED_PURGE, str(folder), step]
     killed = await asyncio.to_thread(subprocess.run, arguments, check=False, env={**os.environ})
     assert killed.returncode == -signal.SIGKILL
-    assert len([path for path in folder.iterdir() if path.is_dir()]) == 2
+    assert len([path for path in parts_of(folder) if path.is_dir()]) == 2
     index = open_vector(folder)
     assert not index.recreated
     assert len(await index.versions(deadline())) == 100
-    assert len(list(folder.iterdir())) == 2
+    assert len(parts_of(folder)) == 2
     assert bool(leftovers(folder)) == (step != "remove_others")
     await index.purge(deadline())
     assert leftovers(folder) == set()
@@ -142,7 +149,7 @@ async def test_a_purge_that_fails_leaves_the_index_as_it_was(tmp_path: Path, mon
         patched.setattr(ShardFolder, "announce", full)
         with pytest.raises(BackendUnavailable, match="no space left"):
             await index.purge(deadline())
-    assert len(list(folder.iterdir())) == 2
+    assert len(parts_of(folder)) == 2
     await index.upsert([entry(101)], deadline())
     await index.purge(deadline())
     assert len(await index.versions(deadline())) == 101
@@ -164,7 +171,7 @@ async def test_a_purge_that_is_cancelled_leaves_the_index_as_it_was(tmp_path: Pa
     await index.close()
     again = open_vector(tmp_path / "vectors")
     assert not again.recreated
-    assert len(list((tmp_path / "vectors").iterdir())) == 2
+    assert len(parts_of(tmp_path / "vectors")) == 2
     await again.close()
 
 

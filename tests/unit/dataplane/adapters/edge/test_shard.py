@@ -15,7 +15,7 @@ from dataplane.adapters.edge.shard import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.errors import BackendUnavailable
-from dataplane.model import EVERYTHING, IndexEntry, Pool, Scope
+from dataplane.model import EVERYTHING, IndexEntry, IndexKey, Pool, Scope
 
 DIMENSION = 4
 SCOPE = Scope(("a",))
@@ -60,7 +60,7 @@ async def test_a_closed_index_opens_with_its_content(tmp_path: Path) -> None:
     await fill(tmp_path / "vector")
     index = open_vector(tmp_path / "vector")
     assert not index.recreated
-    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, deadline())) == 10
+    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, 64, deadline())) == 10
     await index.close()
 
 
@@ -95,7 +95,7 @@ async def test_a_killed_writer_leaves_an_index_that_opens(tmp_path: Path) -> Non
     versions = await index.versions(deadline())
     assert index.recreated or len(versions) >= 50
     await index.upsert(entries(80), deadline())
-    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, deadline())) == 80
+    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, 64, deadline())) == 80
     await index.close()
 
 
@@ -114,7 +114,7 @@ async def test_a_damaged_folder_is_made_anew(tmp_path: Path, name: str, damage: 
     index = open_vector(tmp_path / "vector")
     assert index.recreated or len(await index.versions(deadline())) == 10
     await index.upsert(entries(10), deadline())
-    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, deadline())) == 10
+    assert len(await index.search(SCOPE, UP, EVERYTHING, 100, 64, deadline())) == 10
     await index.close()
 
 
@@ -137,7 +137,7 @@ async def test_waiting_behind_other_writers_ends_at_the_deadline(tmp_path: Path)
     writing = asyncio.create_task(index.upsert(entries(20 * SLICE), deadline()))
     await asyncio.sleep(0)
     with pytest.raises(BackendUnavailable, match="behind other writes"):
-        await index.delete(["mem_1"], asyncio.get_running_loop().time() + 0.0001)
+        await index.delete([IndexKey("mem_1", "a")], asyncio.get_running_loop().time() + 0.0001)
     await writing
     assert len(await index.versions(deadline())) == 20 * SLICE
     await index.close()
