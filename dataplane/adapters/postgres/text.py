@@ -29,8 +29,10 @@ _PLAIN = re.compile(r"[\w\-/.@]{1,200}")
 _UPSERT = """
 INSERT INTO memplane.text_entries AS m
     (tokenizer, memory_id, version, namespace, pool, fields, fingerprint, terms, tokens, weights)
-VALUES (%(tokenizer)s, %(memory_id)s, %(version)s, %(namespace)s, %(pool)s, %(fields)s::text::jsonb, %(fingerprint)s,
-    array_to_tsvector(%(tokens)s::text[]), %(tokens)s::text[], %(weights)s::real[])
+SELECT %(tokenizer)s, r.memory_id, r.version, r.namespace, r.pool, r.fields::jsonb, r.fingerprint,
+    array_to_tsvector(r.tokens), r.tokens, r.weights
+FROM jsonb_to_recordset(%(rows)s::text::jsonb) AS r (memory_id text, version bigint, namespace text, pool smallint,
+    fields text, fingerprint text, tokens text[], weights real[])
 ON CONFLICT (tokenizer, memory_id) DO UPDATE SET version = excluded.version, namespace = excluded.namespace,
     pool = excluded.pool, fields = excluded.fields, fingerprint = excluded.fingerprint, terms = excluded.terms,
     tokens = excluded.tokens, weights = excluded.weights
@@ -40,14 +42,15 @@ WITH matches AS MATERIALIZED (
     SELECT m.memory_id, m.version, {passes} AS passes, {weights}
     FROM memplane.text_entries AS m
     WHERE m.terms @@ %(query)s::text::tsquery AND m.tokenizer = %(tokenizer)s::text AND {scope}),
-scope AS (SELECT count(*) AS memories FROM memplane.text_entries AS m
+scope AS (SELECT count(*)::float8 AS memories FROM memplane.text_entries AS m
     WHERE m.tokenizer = %(tokenizer)s::text AND {scope}),
 counts AS (SELECT {counts} FROM matches),
-telling AS (SELECT {telling} FROM scope, counts)
-SELECT memory_id, version, {score} AS score, {held} FROM matches, telling
-WHERE passes ORDER BY score DESC LIMIT %(top_k)s::bigint"""
+telling AS MATERIALIZED (SELECT {telling} FROM scope, counts),
+best AS (SELECT matches.*, {score} AS score FROM matches, telling
+    WHERE passes ORDER BY score DESC LIMIT %(top_k)s::bigint)
+SELECT memory_id, version, score, {held} FROM best ORDER BY score DESC"""
 # Robertson and Zaragoza 2009, as in logic.bm25.inverse_frequency.
-_TELLING = "ln(1 + (memories - c{n} + 0.5) / (c{n} + 0.5))::float8 AS i{n}"
+_TELLING = "ln(1::float8 + (memories - c{n} + 0.5::float8) / (c{n} + 0.5::float8)) AS i{n}"
 
 
 class PostgresTextIndex:
@@ -71,7 +74,7 @@ class PostgresTextIndex:
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
-        await self._entries.upsert(_UPSERT, map(_row, latest(entries)), deadline_s)
+        await self._entries.upsert(_UPSERT, [_row(entry) for entry in latest(entries)], deadline_s)
 
     async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
@@ -136,7 +139,7 @@ def _search(scope: Scope, asked: Sequence[str], filter: Filter) -> tuple[str, Pa
         scope=in_it,
         passes=passing,
         weights=", ".join(f"m.weights[array_position(m.tokens, %(t{n})s::text)] AS w{n}" for n in scored),
-        counts=", ".join(f"count(w{n}) AS c{n}" for n in scored),
+        counts=", ".join(f"count(w{n})::float8 AS c{n}" for n in scored),
         telling=", ".join(fill(_TELLING, n=str(n)) for n in scored),
         score=" + ".join(f"coalesce(w{n} * i{n}, 0)" for n in scored),
         held="array_remove(ARRAY[" + ", ".join(f"CASE WHEN w{n} > 0 THEN {n} END" for n in scored) + "], NULL)",

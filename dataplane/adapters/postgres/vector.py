@@ -32,8 +32,9 @@ WHERE e.extname = 'vector'"""
 _MAKE = "SELECT memplane.make_vector_table(%(model)s::text, %(dimension)s::integer)"
 _UPSERT = """
 INSERT INTO memplane.{table} AS m (memory_id, version, namespace, pool, fields, fingerprint, embedding)
-VALUES (%(memory_id)s, %(version)s, %(namespace)s, %(pool)s, %(fields)s::text::jsonb, %(fingerprint)s,
-    %(embedding)s::text::{vector})
+SELECT r.memory_id, r.version, r.namespace, r.pool, r.fields::jsonb, r.fingerprint, r.embedding::{vector}
+FROM jsonb_to_recordset(%(rows)s::text::jsonb) AS r (memory_id text, version bigint, namespace text, pool smallint,
+    fields text, fingerprint text, embedding text)
 ON CONFLICT (memory_id) DO UPDATE SET version = excluded.version, namespace = excluded.namespace, pool = excluded.pool,
     fields = excluded.fields, fingerprint = excluded.fingerprint, embedding = excluded.embedding
 WHERE m.version <= excluded.version"""
@@ -81,7 +82,7 @@ class PostgresVectorIndex:
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
         rows = [self._row(entry) for entry in latest(entries)]
-        await self._entries.upsert(fill(_UPSERT, **self._names), iter(rows), deadline_s)
+        await self._entries.upsert(fill(_UPSERT, **self._names), rows, deadline_s)
 
     async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
