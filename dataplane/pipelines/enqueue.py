@@ -23,6 +23,10 @@ from dataplane.ports import Clock, RecordStore, WriteQueue
 from memplane.errors import MemPlaneError, Overloaded, RequestIdReused, Unavailable
 from memplane.v1 import memory_pb2, memory_service_pb2
 
+LOOK_S = 1.0
+"""How long the record store is asked whether a request was decided before; one that hangs must not stop the queue.
+Unmeasured."""
+
 SIDE_BY_SIDE = 16
 """How many of a batch are accepted at once. Unmeasured."""
 
@@ -137,9 +141,10 @@ class EnqueuePipeline:
             if self._parts.form.draft(waiting).payload_hash != draft.payload_hash:
                 raise RequestIdReused(draft.request_id)
             return _answer(queued(waiting), caller)
+        look_until_s = min(deadline_s, asyncio.get_running_loop().time() + LOOK_S)
         try:
-            operation = await self._parts.store.find_operation(name, deadline_s)
-            decided = await self._parts.write.replay(draft, caller, deadline_s)
+            operation = await self._parts.store.find_operation(name, look_until_s)
+            decided = await self._parts.write.replay(draft, caller, look_until_s)
         except BackendUnavailable:  # not known for now; when it is applied it will be
             return None
         return decided if operation is None else _answer(operation, caller)

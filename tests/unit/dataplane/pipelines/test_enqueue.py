@@ -1,7 +1,11 @@
 """A queued write is refused at once for what a synchronous one would be, and asking twice leads to one operation."""
 
+import asyncio
+
 import pytest
 
+from dataplane.errors import BackendUnavailable
+from dataplane.pipelines import enqueue
 from dataplane.pipelines.enqueue import Proposal, operation_name
 from dataplane.server.requests import read_draft
 from memplane.errors import InvalidField, Overloaded, PermissionDenied, RequestIdReused, Unavailable
@@ -108,6 +112,20 @@ async def test_writes_are_accepted_while_the_record_store_is_down(rig: Rig) -> N
     rig.store.is_down = False
     async with running(rig.consumer()):
         await rig.ended(accepted)
+
+
+async def test_a_record_store_that_hangs_does_not_stop_the_queue(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(_name: str, deadline_s: float) -> None:
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            raise BackendUnavailable("record_store", "deadline passed") from None
+
+    monkeypatch.setattr(enqueue, "LOOK_S", 0.02)
+    monkeypatch.setattr(rig.store, "find_operation", hang)
+    await rig.put("Note", request_id="r1")
+    assert (await rig.queue.depth(in_time())).waiting == 1
 
 
 async def test_a_full_queue_says_when_to_come_again() -> None:
