@@ -116,6 +116,9 @@ def dead_letters(session: Session, /, index: str | None, first: int) -> None:
     if session.as_json:
         session.out.json([plain(letter) for letter in letters])
         return
+    if not letters:
+        session.out.line("nothing was given up", "green")
+        return
     rows = [
         (
             each.index_name,
@@ -198,7 +201,8 @@ def _outcome(operation: operations_pb2.Operation) -> str:
         return f"{operation.name}: {far.name}, {far.enqueued_count} of {far.total_count} in line"
     result = result_of(operation)
     switched = "; searches use it now" if result.activated else ""
-    return f"{far.name} is rebuilt: {result.index_count} memories in {result.duration.ToSeconds()} s{switched}"
+    seconds = result.duration.ToMilliseconds() / 1000
+    return f"{far.name} is rebuilt: {result.index_count} memories in {seconds:.1f} s{switched}"
 
 
 def _operation(operation: operations_pb2.Operation) -> dict[str, Any]:

@@ -29,13 +29,14 @@ from tests.integration.upkeep_plane import (
     done,
     in_memory,
     on_postgres,
+    over_qdrant,
     restarted,
     upkeep_plane,
 )
 
 log = logging.getLogger("memplane.tests")
 
-COUNTS = {"embedded": 1_000, "in memory": 500, "postgres": 200}
+COUNTS = {"embedded": 1_000, "in memory": 500, "qdrant": 200, "postgres": 200}
 """Memories; searches in memory look at each one in Python."""
 AFTER = 20
 """Searches after the switch."""
@@ -121,13 +122,29 @@ async def with_models(kept: Path | PostgresOptions | Stores, models: int) -> Asy
         yield await stack.enter_async_context(upkeep_plane(kept if isinstance(kept, Path) else None, known, shared))
 
 
-@pytest.mark.parametrize("kind", ["embedded", "in memory", "postgres"])
+@pytest.fixture(params=COUNTS)
+async def kind(request: pytest.FixtureRequest) -> str:
+    """On which stores."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def kept(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Path | PostgresOptions | Stores]:
+    """What a plane leaves behind."""
+    async with AsyncExitStack() as stack:
+        if kind == "postgres":
+            yield with_pgvector(request.getfixturevalue("postgres_options"))
+        elif kind == "qdrant":
+            yield await over_qdrant(request.getfixturevalue("qdrant_peer_url"), [OLD, NEW], stack)
+        else:
+            yield tmp_path if kind == "embedded" else in_memory([OLD, NEW])
+
+
 async def test_searches_go_on_while_the_embedding_model_is_changed(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    kind: str, kept: Path | PostgresOptions | Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: Path | PostgresOptions | Stores = tmp_path if kind == "embedded" else in_memory([OLD, NEW])
-    if kind == "postgres":
-        kept = with_pgvector(request.getfixturevalue("postgres_options"))
     async with with_models(kept, 1) as plane:
         await fill(plane, COUNTS[kind])
     async with with_models(kept, 2) as plane, plane.maintenance() as client:

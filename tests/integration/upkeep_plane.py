@@ -21,6 +21,8 @@ from dataplane.adapters.inprocess_cache import InProcessCache
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.text import PostgresTextIndex
 from dataplane.adapters.postgres.vector import PostgresVectorIndex
+from dataplane.adapters.qdrant.options import QdrantOptions
+from dataplane.adapters.qdrant.vector import QdrantVectorIndex
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.codec import fields_of
@@ -149,6 +151,17 @@ def in_memory(models: Sequence[NamedEmbedder]) -> Stores:
     spaces = [VectorSpace(each, InMemoryVectorIndex(each.dimension, each.model, active), None) for each in models]
     records, texts = LastingRecords(fields_of), InMemoryTextIndex()
     return Stores(records, Spaces(spaces), texts, cache, own_vectors=False, own_texts=False)
+
+
+async def over_qdrant(url: str, models: Sequence[NamedEmbedder], stack: AsyncExitStack) -> Stores:
+    """Stores in memory, but for the vectors, which lie on a Qdrant server under names of their own."""
+    options = QdrantOptions(url, prefix=f"t{secrets.token_hex(8)}", timeout_s=60)
+    spaces = []
+    for each in models:
+        vectors = await QdrantVectorIndex.open(options, each.model, each.dimension)
+        stack.push_async_callback(vectors.close)
+        spaces.append(VectorSpace(each, vectors, None))
+    return replace(in_memory(models), spaces=Spaces(spaces))
 
 
 def restarted(stores: Stores, models: int) -> Stores:

@@ -121,6 +121,8 @@ async def test_dead_letters_are_listed_through_every_page():
     recorder = MaintenanceRecorder(ListDeadLetters=page)
     assert len(json.loads((await call(recorder, "dead-letters", "--first", "0", "--json")).stdout)) == 2
     assert (await call(recorder, "dead-letters", "--first", "1")).output.count("too odd") == 1
+    none = MaintenanceRecorder(ListDeadLetters=lambda _: pb.ListDeadLettersResponse())
+    assert "nothing was given up" in (await call(none, "dead-letters")).output
 
 
 async def test_replay_names_the_index_and_positions():
