@@ -31,13 +31,21 @@ SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer: hits, best first, the weights, the position up to which it holds everything, and where it was read."""
+    """An answer: hits, best first, the weights, the position up to which it holds everything, and where it was read.
+
+    `reads` None: it came from the cache.
+    """
 
     hits: tuple[Ranked, ...]
     weights: Weights
     position: int
     degraded: DegradedNotes
     reads: RecordReads | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it came from the cache."""
+        return self.reads is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Retrievers and fusion select candidates; rank scores them, always with every sig
 id, which drops what an index still holds but the store does not; rows not projected yet are scored from the store.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -101,7 +102,11 @@ class SearchPipeline:
         async def find() -> Found:
             return await self._find(query, caller, scope, policies, deadline_s)
 
+        now_s = asyncio.get_running_loop().time
+        begun_s = now_s()
         found = await self._parts.answers.through(self._wish(query, caller, scope, policies), find, deadline_s)
+        if found.is_known:
+            self._parts.observe_stage("cached", now_s() - begun_s)
         search_id = self._parts.new_search_id()
         self._record(search_id, query, scope, caller, found.hits)
         return SearchAnswer(

@@ -1,4 +1,7 @@
-"""The stages of a search, timed for those who run the service: embed, pending, vector, text, fetch, rank."""
+"""The stages of a search, timed for those who run the service: embed, pending, vector, text, fetch, rank.
+
+A search that is answered from the cache has one stage: cached.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
