@@ -156,9 +156,11 @@ class Projector:
     async def wait_for(self, changes: Mapping[str, int], timeout_s: float) -> bool:
         """Waits until changes (memory id to outbox position) are in the index, at most `timeout_s`; whether they are.
 
-        Other processes may bring them into an index on a server: the store tells.
+        Other processes may bring them into an index on a server: the store tells. Where the next flush is further off
+        than that, nobody is kept waiting for it.
         """
-        until_s = _now_s() + timeout_s
+        is_hopeless = not self.own and self._projection.flush_interval_s >= timeout_s
+        until_s = _now_s() + (0.0 if is_hopeless else timeout_s)
         left = dict(changes)
         while True:
             patience_s = max(0.0, until_s - _now_s())
