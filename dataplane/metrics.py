@@ -31,7 +31,7 @@ class DataPlaneMetrics:
         )
         self._stages = Histogram(
             "memplane_search_stage_seconds",
-            "Stages of searches: embed, pending, vector, text, fetch, rank; cached: all of one answered from the cache.",
+            "Stages of searches: embed, pending, vector, text, fetch, rank; cached: one answered from the cache.",
             ("stage",),
             buckets=BACKEND_BUCKETS_S,
             registry=self.registry,
