@@ -12,10 +12,14 @@ from elasticsearch import ApiError, AsyncElasticsearch, ConnectionTimeout, SSLEr
 from elasticsearch import UnsupportedProductError as OtherProduct
 
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
-from dataplane.errors import BackendUnavailable, Misconfigured
+from dataplane.errors import BackendUnavailable
 
 BACKEND = "text_index"
 Call = Callable[[AsyncElasticsearch], Awaitable[Any]]
+
+OTHER_PRODUCT = "other_product"
+CERTIFICATE = "certificate"
+"""What `Refused` calls an answer of another product, and a certificate that is not signed by an authority we know."""
 
 _STATUS_WORDS = {
     401: "refuses the user or key",
@@ -26,13 +30,15 @@ _STATUS_WORDS = {
 }
 
 _KIND_WORDS = {
+    OTHER_PRODUCT: "is not what answers",
+    CERTIFICATE: "shows a certificate that is not trusted",
     "index_not_found_exception": "has lost the index",
     "cluster_block_exception": "has made the index read-only, or has no master",
 }
 
 
 class Refused(Exception):
-    """The server answered with an error: its HTTP status and its type, "" when it tells none."""
+    """The server answered with an error: its HTTP status (0: none was read) and its type, "" when it tells none."""
 
     def __init__(self, status: int, kind: str) -> None:
         super().__init__(f"{status} {kind}")
@@ -72,16 +78,15 @@ class Connection:
             async with asyncio.timeout_at(deadline_s):
                 # The client's own limit, which would be 10 s, must not come first.
                 return (await call(self._client.options(request_timeout=deadline_s - now_s + 1))).body
+        except OtherProduct:
+            raise Refused(0, OTHER_PRODUCT) from None
         except ApiError as error:
             raise Refused(error.status_code, kind_of(error.body)) from None
         except (TimeoutError, ConnectionTimeout):
             raise BackendUnavailable(BACKEND, "Elasticsearch does not answer in time") from None
-        except OtherProduct:
-            raise Misconfigured(BACKEND, "what answers at hosts is not Elasticsearch; check hosts") from None
         except TransportError as error:
             if _is_certificate(error):
-                problem = "the server's certificate is not signed for its name by an authority given; check ca_file"
-                raise Misconfigured(BACKEND, problem) from None
+                raise Refused(0, CERTIFICATE) from None
             raise BackendUnavailable(BACKEND, "Elasticsearch cannot be reached") from None
 
     async def require(self, call: Call, deadline_s: float) -> Any:
@@ -100,7 +105,8 @@ class Connection:
 def unavailable(status: int, kind: str) -> BackendUnavailable:
     """An error of the server as ours."""
     words = _KIND_WORDS.get(kind) or _STATUS_WORDS.get(status, "fails")
-    return BackendUnavailable(BACKEND, f"Elasticsearch {words} ({status}{' ' * bool(kind)}{kind})")
+    detail = " ".join(part for part in (str(status or ""), kind) if part)
+    return BackendUnavailable(BACKEND, f"Elasticsearch {words} ({detail})")
 
 
 def kind_of(body: object) -> str:

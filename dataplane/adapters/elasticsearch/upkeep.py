@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dataplane.adapters.elasticsearch.connection import BACKEND, Connection, Refused, unavailable
+from dataplane.adapters.elasticsearch.connection import (
+    BACKEND,
+    CERTIFICATE,
+    OTHER_PRODUCT,
+    Connection,
+    Refused,
+    unavailable,
+)
 from dataplane.adapters.elasticsearch.layout import Layout
 from dataplane.errors import Misconfigured
 from dataplane.ports import Examination, Problem
@@ -24,10 +31,11 @@ async def prepare(connection: Connection, layout: Layout, deadline_s: float) -> 
     try:
         versions = await _server_versions(connection, deadline_s)
         _check_versions(versions)
-        is_new = not await _described(connection, layout, deadline_s)
+        index = await _described(connection, layout, deadline_s)
+        is_new = not index
         if is_new:
             await _make(connection, layout, deadline_s)
-        index = await _described(connection, layout, deadline_s)
+            index = await _described(connection, layout, deadline_s)
     except Refused as refused:
         raise _misconfigured(refused, layout) or unavailable(refused.status, refused.kind) from None
     for problem in _index_problems(layout, index):
@@ -49,8 +57,6 @@ async def examine(connection: Connection, layout: Layout, deadline_s: float) -> 
         if wrong is None:
             raise unavailable(refused.status, refused.kind) from None
         return Examination("Elasticsearch", (Problem("access", wrong.problem),))
-    except Misconfigured as wrong:
-        return Examination("Elasticsearch", (Problem("misconfigured", wrong.problem),))
     return Examination(f"Elasticsearch {', '.join(sorted(versions))}", tuple(problems))
 
 
@@ -145,6 +151,9 @@ def _misconfigured(refused: Refused, layout: Layout) -> Misconfigured | None:
     if refused.status == 403:
         needed = f"the cluster privileges monitor and manage_index_templates and all on {layout.alias}*"
         return Misconfigured(BACKEND, f"the user or key may not do what is needed; grant {needed}")
-    if refused.status in (404, 405):
+    if refused.kind == CERTIFICATE:
+        problem = "the server's certificate is not signed for its name by an authority given; check ca_file"
+        return Misconfigured(BACKEND, problem)
+    if refused.status in (404, 405) or refused.kind == OTHER_PRODUCT:
         return Misconfigured(BACKEND, "what answers at hosts is not Elasticsearch 8 or 9; check hosts")
     return None

@@ -1,5 +1,6 @@
 """An Elasticsearch that answers as it is told, for what a real one cannot be made to do."""
 
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,12 +22,13 @@ class ScriptedElasticsearch:
     answers: deque[tuple[int, Any]] = field(default_factory=deque)
     asked: list[str] = field(default_factory=list)
     bodies: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=lambda: dict(PRODUCT))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(f"{request.method} {request.path}")
         self.bodies.append(await request.text())
         status, body = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
-        return web.json_response(body, status=status, headers=PRODUCT, content_type=JSON)
+        return web.json_response(body, status=status, headers=self.headers, content_type=JSON)
 
 
 def error(kind: str) -> dict[str, Any]:
@@ -41,16 +43,18 @@ def items(*outcomes: tuple[str, int, str]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def scripted(*answers: tuple[int, Any]) -> AsyncIterator[ScriptedElasticsearch]:
+async def scripted(
+    *answers: tuple[int, Any], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[ScriptedElasticsearch]:
     """Serves on a free port."""
     server = ScriptedElasticsearch(answers=deque(answers))
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(application)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    server.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield server
     finally:

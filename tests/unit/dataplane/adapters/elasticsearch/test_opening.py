@@ -1,4 +1,15 @@
+import ssl
+import time
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.elasticsearch.text import ElasticsearchTextIndex
@@ -59,3 +70,42 @@ async def test_a_node_that_is_down_is_passed_over() -> None:
         opened = await ElasticsearchTextIndex.open(options, "Rule_1")
         assert not opened.recreated
         await opened.close()
+
+
+async def test_another_product_is_told() -> None:
+    async with scripted((200, NODES)) as server:
+        server.headers.clear()
+        with pytest.raises(Misconfigured, match="is not Elasticsearch 8 or 9; check hosts"):
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+
+
+async def test_a_certificate_counts_only_when_its_authority_is_known(tmp_path: Path) -> None:
+    ca_file = tmp_path / "ca.pem"
+    async with scripted((200, NODES), (200, index()), tls=self_signed(ca_file)) as server:
+        with pytest.raises(Misconfigured, match="check ca_file"):
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+        for options in ({"ca_file": ca_file}, {"verify_certificates": False}):
+            server.answers = deque([(200, NODES), (200, index())])
+            known = ElasticsearchOptions(hosts=(server.url,), **options)
+            await (await ElasticsearchTextIndex.open(known, "Rule_1")).close()
+
+
+def self_signed(ca_file: Path) -> ssl.SSLContext:
+    """A server's context for 127.0.0.1; its certificate is written to the file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.fromtimestamp(time.time(), UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    ca_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_file = ca_file.with_suffix(".key")
+    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    key_file.write_bytes(key.private_bytes(*plain))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(ca_file, key_file)
+    return context
