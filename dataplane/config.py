@@ -18,6 +18,7 @@ from memplane.settings import (
 )
 
 PREFIX = "MEMPLANE_DATA_"
+MIGRATE_PREFIX = "MEMPLANE_MIGRATE_"
 ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "record_store": ("sqlite", "postgres"),
     "vector_index": ("edge", "qdrant", "pgvector"),
@@ -83,6 +84,12 @@ SETTINGS = (
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
 )
 
+_MIGRATE_SETTINGS = (
+    Setting("config", "", "configuration file (TOML) whose section [record_store] is read"),
+    Setting("dsn", "", "the primary, as the role of the data planes; better given in the environment"),
+    Setting("migrate-dsn", "", "the primary, as the owner of the tables; better given in the environment"),
+)
+
 
 def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> DataPlaneConfig:
     """The configuration. Raises BadConfig; `--help` and unknown flags end the process as argparse does."""
@@ -106,6 +113,21 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),
     )
+
+
+def read_record_store(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Part:
+    """The record store alone, for migrations: from `[record_store]` of a file, and from flags or the environment.
+
+    Raises BadConfig; `--help` and unknown flags end the process as argparse does.
+    """
+    values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
+    path = config_file_of(arguments, values, MIGRATE_PREFIX)
+    sections = read_config_file(path, values, ("record_store",)) if path else {}
+    program = ("python -m dataplane.migrate", "Brings PostgreSQL to the newest schema.", MIGRATE_PREFIX)
+    given = read_settings(program, _MIGRATE_SETTINGS, arguments, values)
+    named = {key: given.text(name) for key, name in (("dsn", "dsn"), ("migrate_dsn", "migrate-dsn"))}
+    table = {**sections.get("record_store", {}), **{key: value for key, value in named.items() if value}}
+    return _part("record_store", {"adapter": "postgres", **table} if any(named.values()) else table)
 
 
 def _parts(sections: Mapping[str, Table], embedder: str) -> dict[str, Part]:

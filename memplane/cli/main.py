@@ -16,6 +16,7 @@ from memplane.cli.health import health
 from memplane.cli.history import history
 from memplane.cli.list import list_memories
 from memplane.cli.maintenance import indexes
+from memplane.cli.migrate import migrate
 from memplane.cli.operation import operation
 from memplane.cli.policy import policy
 from memplane.cli.search import search
@@ -29,6 +30,7 @@ COMMANDS = (
     demo,
     control,
     data,
+    migrate,
     policy,
     fleet,
     doctor,

@@ -5,7 +5,7 @@ of the namespaces that its transaction names. The *system role* cannot log in; t
 concerns all namespaces (projector, retention), for one transaction at a time. It must not be inherited: PostgreSQL
 applies the policies of every role whose rights one inherits, so the app role would see everything always.
 
-Each function does what is missing and yields a line about it; done twice, the second time yields nothing.
+Each function makes what is missing and yields a name for it; done twice, the second time yields nothing.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def make_roles(connection: OwnerConnection, options: PostgresOptions) -> Iterato
 def _make_system_role(connection: OwnerConnection, role: str) -> Iterator[str]:
     if connection.execute(_ROLE, (role,)).fetchone() is None:
         _run(connection, "CREATE ROLE {} NOLOGIN", role)
-        yield f"made role {role}"
+        yield f"role {role}"
 
 
 def _make_app_role(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:
@@ -62,9 +62,9 @@ def _make_app_role(connection: OwnerConnection, options: PostgresOptions) -> Ite
         # Sent as its hash, so that no log of the server shows it.
         hashed = connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
         connection.execute(sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(sql.Identifier(role), sql.Literal(hashed)))
-        yield f"made role {role}, which logs in with the password of the DSN"
+        yield f"role {role}, which logs in with the password of the DSN"
     else:
-        yield f"made role {role}; let it log in with ALTER ROLE {role} LOGIN PASSWORD '...'"
+        yield f"role {role}; let it log in with ALTER ROLE {role} LOGIN PASSWORD '...'"
 
 
 def _let_take_on(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _let_take_on(connection: OwnerConnection, options: PostgresOptions) -> Itera
     else:
         _run(connection, "ALTER ROLE {} NOINHERIT", app)
         _run(connection, "GRANT {} TO {}", system, app)
-    yield f"{app} may take on {system}, without inheriting it"
+    yield f"membership of {app} in {system}, not inherited"
 
 
 def _by_hand(options: PostgresOptions) -> str:
@@ -99,7 +99,7 @@ def grant(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str
         lacking = [table for table in tables if not _may(connection, role, table)]
         if lacking or not connection.execute(_MAY_CALL, (role,)).fetchall()[0][0]:
             _grant(connection, role, lacking)
-            yield f"{role} may use {len(lacking)} tables"
+            yield f"rights of {role} to {len(lacking)} tables"
     for (table,) in connection.execute(_TENANT_TABLES).fetchall():
         known = connection.execute(_SYSTEM_POLICY, {"system": options.system_role, "table": table}).fetchone()
         if known is None or not known[0]:
@@ -108,7 +108,7 @@ def grant(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str
                 connection, "CREATE POLICY system ON memplane.{} TO {}, CURRENT_USER USING (true)",
                 table, options.system_role,
             )  # fmt: skip
-            yield f"{options.system_role} sees all of {table}"
+            yield f"policy by which {options.system_role} sees all of {table}"
 
 
 def _may(connection: OwnerConnection, role: str, table: str) -> bool:

@@ -57,15 +57,28 @@ def as_unavailable(error: psycopg.Error, backend: str = BACKEND) -> BackendUnava
 
 @contextmanager
 def translated(backend: str = BACKEND) -> Iterator[None]:
-    """Turns errors of the driver, the server and time limits into BackendUnavailable."""
+    """Turns errors of the driver, the server and time limits into BackendUnavailable.
+
+    A task that was cancelled ends as such, also where the driver told of a broken connection instead.
+    """
     try:
         yield
     except psycopg.Error as error:
+        if _is_cancelled():
+            raise asyncio.CancelledError from error
         raise as_unavailable(error, backend) from error
     except TimeoutError:
         raise BackendUnavailable(backend, "deadline passed") from None
     except OSError as error:
         raise BackendUnavailable(backend, error.strerror or type(error).__name__) from error
+
+
+def _is_cancelled() -> bool:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop: a migration
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def remaining_s(deadline_s: float, backend: str = BACKEND) -> float:

@@ -28,7 +28,7 @@ CREATE TABLE memplane.schema_migrations (
 
 
 def migrate(options: PostgresOptions, *, is_check: bool = False) -> list[str]:
-    """What was done, a line each; with `is_check`, what would be done, and nothing is.
+    """What was missing and was made; with `is_check`, what is missing, and nothing is made.
 
     Raises Misconfigured for a database or role that this cannot be done with or as, and BackendUnavailable.
     """
@@ -54,17 +54,17 @@ def _steps(connection: OwnerConnection, options: PostgresOptions) -> Iterator[st
             "INSERT INTO memplane.schema_migrations (version, name, checksum) VALUES (%s, %s, %s)",
             (migration.version, migration.name, migration.checksum),
         )
-        yield f"ran migration {migration.name}"
+        yield f"migration {migration.name}"
     yield from access.make_roles(connection, options)
     yield from access.grant(connection, options)
     [(made,)] = connection.execute("SELECT memplane.make_partitions(%s)", (MONTHS_AHEAD,)).fetchall()
     if made:
-        yield f"made {made} partitions"
+        yield f"{made} partitions"
 
 
 def _make_schema(connection: OwnerConnection) -> Iterator[str]:
     if connection.execute("SELECT to_regnamespace('memplane')").fetchall() == [(None,)]:
         connection.execute("CREATE SCHEMA memplane")
-        yield "made schema memplane"
+        yield "schema memplane"
     if connection.execute("SELECT to_regclass('memplane.schema_migrations')").fetchall() == [(None,)]:
         connection.execute(_MIGRATIONS_TABLE)

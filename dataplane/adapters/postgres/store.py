@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -72,6 +73,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
         self._replica = replica
         self._examiner = Examiner(options, parts.clock)
         self._committer = Committer(pool, options, parts.fields_of)
+        self._closing = asyncio.Event()
         self._partitions = asyncio.create_task(self._make_partitions(), name="record-store-partitions")
 
     @classmethod
@@ -92,6 +94,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
 
     async def close(self) -> None:
         """See the port."""
+        self._closing.set()
         self._partitions.cancel()
         await asyncio.gather(self._partitions, return_exceptions=True)
         await self._committer.close()
@@ -182,9 +185,11 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
     async def _make_partitions(self) -> None:
         """Makes the partitions of the coming months, once a day; until they are there the default one takes all."""
         loop = asyncio.get_running_loop()
-        while True:
+        while not self._closing.is_set():  # the driver may swallow a cancellation
             try:
                 await self._pool.read(Scope(()), _MAKE_PARTITIONS, {"months": MONTHS_AHEAD}, loop.time() + _PATIENCE_S)
             except BackendUnavailable as error:
                 logger.warning("the partitions of the coming months were not made: %s", error.detail)
-            await asyncio.sleep(_DAY_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_DAY_S):
+                    await self._closing.wait()

@@ -1,0 +1,1 @@
+"""The record store on PostgreSQL beyond its port: isolation, migrations, misuse, replicas."""
