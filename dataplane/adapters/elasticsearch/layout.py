@@ -39,6 +39,11 @@ class Layout:
         """The name of an index behind the alias."""
         return f"{self.alias}.g{number:06d}"
 
+    @property
+    def generations(self) -> str:
+        """A pattern for the names of all of them."""
+        return f"{self.alias}.g*"
+
     def number_of(self, index: str) -> int:
         """The generation of an index; 0 for one that is named otherwise."""
         found = re.fullmatch(rf"{re.escape(self.alias)}\.g(\d+)", index)
@@ -53,7 +58,7 @@ class Layout:
         """The arguments of `put_index_template`."""
         return {
             "name": self.alias,
-            "index_patterns": [f"{self.alias}.g*"],
+            "index_patterns": [self.generations],
             "template": {"settings": self._settings(), "mappings": self._mappings()},
         }
 

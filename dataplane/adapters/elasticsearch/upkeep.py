@@ -31,11 +31,11 @@ async def prepare(connection: Connection, layout: Layout, deadline_s: float) -> 
     try:
         versions = await _server_versions(connection, deadline_s)
         _check_versions(versions)
-        index = await _described(connection, layout, deadline_s)
+        index = await _described(connection, layout.alias, deadline_s)
         is_new = not index
         if is_new:
             await _make(connection, layout, deadline_s)
-            index = await _described(connection, layout, deadline_s)
+            index = await _described(connection, layout.alias, deadline_s)
     except Refused as refused:
         raise _misconfigured(refused, layout) or unavailable(refused.status, refused.kind) from None
     for problem in _index_problems(layout, index):
@@ -47,7 +47,7 @@ async def examine(connection: Connection, layout: Layout, deadline_s: float) -> 
     """What answers and what is wrong with it. Raises BackendUnavailable."""
     try:
         versions = await _server_versions(connection, deadline_s)
-        index = await _described(connection, layout, deadline_s)
+        index = await _described(connection, layout.alias, deadline_s)
         problems = [*_version_problems(versions), *_index_problems(layout, index)]
         if index:
             health = await connection.ask(lambda client: client.cluster.health(index=layout.alias), deadline_s)
@@ -61,18 +61,21 @@ async def examine(connection: Connection, layout: Layout, deadline_s: float) -> 
 
 
 async def replace(connection: Connection, layout: Layout, deadline_s: float) -> None:
-    """Puts an empty index behind the alias in one step, and removes the one before."""
+    """Puts an empty index behind the alias in one step, then removes the one before.
+
+    A search that is under way while that goes may fail.
+    """
     try:
-        current = list(await _described(connection, layout, deadline_s))
-        fresh = layout.generation(max(map(layout.number_of, current), default=0) + 1)
-        await connection.ask(  # left behind by a call that was cut short
-            lambda client: client.indices.delete(index=fresh, ignore_unavailable=True), deadline_s
-        )
+        # Also what an earlier call left behind that was cut short.
+        before = list(await _described(connection, layout.generations, deadline_s))
+        fresh = layout.generation(max(map(layout.number_of, before), default=0) + 1)
         await _put_template(connection, layout, deadline_s)
         await connection.ask(lambda client: client.indices.create(index=fresh), deadline_s)
         actions: list[dict[str, Any]] = [{"add": {"index": fresh, "alias": layout.alias, "is_write_index": True}}]
-        actions += [{"remove_index": {"index": index}} for index in current]
+        actions += [{"remove": {"index": name, "alias": layout.alias, "must_exist": False}} for name in before]
         await connection.ask(lambda client: client.indices.update_aliases(actions=actions), deadline_s)
+        if before:
+            await connection.ask(lambda client: client.indices.delete(index=before), deadline_s)
     except Refused as refused:
         raise unavailable(refused.status, refused.kind) from None
 
@@ -101,10 +104,10 @@ async def _server_versions(connection: Connection, deadline_s: float) -> set[str
     return {node["version"] for node in answer.get("nodes", {}).values()}
 
 
-async def _described(connection: Connection, layout: Layout, deadline_s: float) -> Mapping[str, Any]:
-    """Aliases, mapping and settings of the index behind the alias, by its name; empty when there is none."""
+async def _described(connection: Connection, name: str, deadline_s: float) -> Mapping[str, Any]:
+    """Aliases, mapping and settings of the indices behind an alias or pattern; empty when there is none."""
     try:
-        answer = await connection.ask(lambda client: client.indices.get(index=layout.alias), deadline_s)
+        answer = await connection.ask(lambda client: client.indices.get(index=name), deadline_s)
     except Refused as refused:
         if refused.status == 404:
             return {}
