@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -87,6 +88,7 @@ def compose_stack(elasticsearch: ElasticsearchServer) -> Iterator[Stack]:
     """Everything but Elasticsearch is started here and ended with the block."""
     with ExitStack() as stack:
         folder = new_folder("compose")
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         admin_key, secrets = new_secrets(folder)
         variables = _stores(stack, secrets, elasticsearch)
         control = _control(folder, secrets)
