@@ -1,0 +1,1 @@
+"""Tests of dataplane.adapters.postgres that need no server."""
