@@ -7,16 +7,10 @@ its logs. Whatever is raised on the way undoes all of it.
 import sqlite3
 from typing import Final
 
+from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, values_of, vector_to_blob
 from dataplane.adapters.record_rules import FieldsOf, reinforced, spoken_of, superseded
 from dataplane.adapters.sqlite.clauses import NOW_US, fill, in_scope
-from dataplane.adapters.sqlite.rows import (
-    COLUMNS,
-    columns,
-    fields_to_json,
-    memory_from,
-    values_of,
-    vector_to_blob,
-)
+from dataplane.adapters.sqlite.rows import fields_to_json
 from dataplane.adapters.sqlite.writer import savepoint
 from dataplane.changes import Change, Commit, RequestRecord, Supersession
 from dataplane.errors import DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion

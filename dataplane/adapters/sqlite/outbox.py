@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob
 from dataplane.adapters.sqlite.clauses import NOW_US, Parameters, fill
-from dataplane.adapters.sqlite.rows import COLUMNS, columns, memory_from, vector_from_blob
 from dataplane.changes import DeadLetter, Failure, IndexProgress, Lease, OutboxRow
 
 EMBEDDED = "LEFT JOIN embeddings AS e ON e.memory_id = m.memory_id AND e.version = m.version AND e.model = :model"

@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
 from dataplane.adapters.sqlite.clauses import Parameters, fill, in_scope, passes
 from dataplane.adapters.sqlite.outbox import EMBEDDED
-from dataplane.adapters.sqlite.rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
 from dataplane.changes import MemoryVersion, RequestRecord
 from dataplane.model import DAY_US, Kind, Memory, Scope, StoredCandidate
 from dataplane.ports import ListQuery, Pending

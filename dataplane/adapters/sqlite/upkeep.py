@@ -2,8 +2,8 @@
 
 import sqlite3
 
+from dataplane.adapters.record_rows import vector_to_blob
 from dataplane.adapters.sqlite.commits import add_to_outbox, find_in_scope, last_position, save_request
-from dataplane.adapters.sqlite.rows import vector_to_blob
 from dataplane.changes import AccessRecord, Erasure, RetrievalRecord
 from dataplane.errors import StaleVersion
 from dataplane.model import DAY_US, Vector

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from dataplane.adapters.record_rows import COLUMNS
 from dataplane.adapters.sqlite.connection import SqliteOptions
 from dataplane.adapters.sqlite.migrate import SchemaTooNew, migrate, read_migrations
-from dataplane.adapters.sqlite.rows import COLUMNS
 from dataplane.adapters.sqlite.store import SqliteRecordStore
 from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
 
