@@ -29,7 +29,7 @@ TEXTS = 100_000
 VECTORS = 20_000
 DIMENSION = 384
 CENTRES = 200
-QUESTIONS = 100
+QUESTIONS = 60
 BATCH = 500
 EF = 64
 SCOPE = Scope((NAMESPACE,))
@@ -73,7 +73,7 @@ async def measure_texts(index: PostgresTextIndex, options: PostgresOptions) -> N
     reference = InMemoryTextIndex()
     await reference.upsert(entries, later())
     shares = []
-    for asked in broad[:20]:
+    for asked in broad[:5]:
         exact = await reference.search(SCOPE, asked, EVERYTHING, TEXTS, later())
         scores = {each.memory_id: each.score for each in exact}
         shares.append(sum(scores[each] for each in await ask(asked)) / sum(each.score for each in exact[:12]))

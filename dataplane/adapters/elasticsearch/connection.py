@@ -15,6 +15,10 @@ from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.errors import BackendUnavailable
 
 BACKEND = "text_index"
+LONGEST_CALL_S = 86_400
+"""The client's own limit, out of the way of deadlines. Setting it for each call costs 0.3 ms of processor time: the
+client makes a score of objects for it (8.19, 2026-11)."""
+
 Call = Callable[[AsyncElasticsearch], Awaitable[Any]]
 
 OTHER_PRODUCT = "other_product"
@@ -64,20 +68,19 @@ class Connection:
                 retry_on_status=(),
                 retry_on_timeout=False,
                 max_retries=len(options.hosts) - 1,
+                request_timeout=LONGEST_CALL_S,
             )
         )
 
     async def ask(self, call: Call, deadline_s: float) -> Any:
         """What the server answers. Raises Refused for its errors, BackendUnavailable when it gives no answer."""
-        now_s = asyncio.get_running_loop().time()
         if self._is_closed:
             raise BackendUnavailable(BACKEND, "closed")
-        if now_s >= deadline_s:
+        if asyncio.get_running_loop().time() >= deadline_s:
             raise BackendUnavailable(BACKEND, "deadline passed")
         try:
             async with asyncio.timeout_at(deadline_s):
-                # The client's own limit, which would be 10 s, must not come first.
-                return (await call(self._client.options(request_timeout=deadline_s - now_s + 1))).body
+                return (await call(self._client)).body
         except OtherProduct:
             raise Refused(0, OTHER_PRODUCT) from None
         except ApiError as error:

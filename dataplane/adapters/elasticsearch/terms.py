@@ -8,7 +8,7 @@ query gives each token its inverse frequency *in the scope* as a constant score;
 are BM25 to the last digit but for repeats, whose weight is rounded to STEP and counts for up to 2.9 single ones, and
 depend on nothing outside the scope.
 
-(Whole weights in binary, six bits for each token and no column, cost two to three times as much: Lucene goes through
+(Whole weights in binary, six bits for each token and no column, cost more than twice as much: Lucene goes through
 the postings of every bit. 50,000 memories, 2026-11.)
 """
 

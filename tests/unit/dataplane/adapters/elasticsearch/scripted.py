@@ -1,5 +1,6 @@
 """An Elasticsearch that answers as it is told, for what a real one cannot be made to do."""
 
+import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
@@ -22,11 +23,15 @@ class ScriptedElasticsearch:
     answers: deque[tuple[int, Any]] = field(default_factory=deque)
     asked: list[str] = field(default_factory=list)
     bodies: list[str] = field(default_factory=list)
+    hangs: bool = False
+    released: asyncio.Event = field(default_factory=asyncio.Event)
     headers: dict[str, str] = field(default_factory=lambda: dict(PRODUCT))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(f"{request.method} {request.path}")
         self.bodies.append(await request.text())
+        if self.hangs:
+            await self.released.wait()
         status, body = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
         return web.json_response(body, status=status, headers=self.headers, content_type=JSON)
 

@@ -136,6 +136,14 @@ async def test_deleting_what_is_not_there_is_fine_but_without_an_index_it_is_not
             await bulk.write([item], later())
 
 
+async def test_a_server_that_hangs_is_unavailable_at_the_deadline() -> None:
+    async with scripted((200, items(OK))) as server, writer(server.url) as bulk:
+        server.hangs = True
+        with pytest.raises(BackendUnavailable, match="does not answer in time"):
+            await bulk.write(THREE, asyncio.get_running_loop().time() + 0.05)
+        server.released.set()
+
+
 async def test_nobody_answering_is_unavailable() -> None:
     async with scripted((200, {})) as server:
         url = server.url
