@@ -15,6 +15,7 @@ from zlib import crc32
 
 from dataplane.changes import Failure, Lease, OutboxRow
 from dataplane.errors import BackendUnavailable
+from dataplane.pipelines.ending import end
 from dataplane.pipelines.filling import Filling, Levelling
 from dataplane.pipelines.projection import Applier, Projection
 from dataplane.pipelines.purge import Purge, PurgeOptions
@@ -123,10 +124,7 @@ class Projector:
 
     async def stop(self) -> None:
         """Stops following; flushes and settles what was applied and gives the rest back."""
-        for task in (self._task, self._filler):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        await end(*(task for task in (self._task, self._filler) if task is not None))
         if self._task is None:
             return
         self._task = None

@@ -18,6 +18,7 @@ from google.longrunning import operations_pb2
 from dataplane.changes import OperationRecord
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.ending import end
 from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
 from dataplane.pipelines.operations import PREFIX, begun, failed, shown
 from dataplane.pipelines.rebuild import Rebuild, RebuildOptions, RebuildParts, progress_of
@@ -61,10 +62,7 @@ class Reindexing:
     async def stop(self) -> None:
         """Leaves unfinished rebuilds to others, or to the next start."""
         left = list(self._running)
-        tasks = [*self._running.values(), *([self._looking] if self._looking else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*self._running.values(), *([self._looking] if self._looking else []))
         for name in left:
             with suppress(BackendUnavailable):  # then others wait until the marker is old
                 await self._parts.store.save_marker(_marker(name), 0, self._deadline())
@@ -172,8 +170,7 @@ class Reindexing:
         except Exception as error:  # noqa: BLE001 - a defect must end the operation, or it would be begun for ever
             await self._fail(record, error)
         finally:
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
+            await end(beating)
 
     async def _beat(self, index: FollowedIndex) -> None:
         """Renews the marker; when it fails others may go on, too, which does no harm."""
