@@ -20,6 +20,7 @@ from dataplane.changes import OperationRecord, QueueEntry
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines import operations
 from dataplane.pipelines.decide_queued import QueuedDecisions, given_up, is_final
+from dataplane.pipelines.ending import end
 from dataplane.pipelines.enqueue import QueuedForm
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue
@@ -89,9 +90,7 @@ class QueueConsumer:
         if not self._tasks:
             return
         await asyncio.wait(self._tasks[:1], timeout=self._options.wait_s + self._options.stop_grace_s)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
 
     async def _run(self) -> None:
         pause_s = self._options.first_pause_s

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from dataplane.errors import BackendUnavailable
+from dataplane.pipelines.ending import end
 from dataplane.pipelines.projector import Projector, ProjectorOptions
 from dataplane.pipelines.purge import marker_of
 from dataplane.ports import RecordStore
@@ -54,8 +55,7 @@ class Projectors:
     async def stop(self) -> None:
         """Stops them all."""
         if self._retirer is not None:
-            self._retirer.cancel()
-            await asyncio.gather(self._retirer, return_exceptions=True)
+            await end(self._retirer)
         for projector in self._projectors:
             await projector.stop()
 

@@ -5,6 +5,7 @@ import logging
 
 from dataplane.changes import AccessRecord, RetrievalRecord
 from dataplane.logic.accesses import merged
+from dataplane.pipelines.ending import end
 from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.record")
@@ -37,8 +38,7 @@ class Recorder:
     async def stop(self) -> None:
         """Writes what is left and stops."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
             await self.flush()
 
     def note(self, retrieval: RetrievalRecord, accesses: list[AccessRecord]) -> None:

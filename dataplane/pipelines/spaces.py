@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.gate_model import GateModel
+from dataplane.pipelines.ending import end
 from dataplane.ports import Embedder, VectorIndex
 
 log = logging.getLogger("memplane.spaces")
@@ -55,8 +56,7 @@ class Spaces:
     async def stop(self) -> None:
         """Ends looking."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
 
     async def look(self, deadline_s: float) -> None:
         """Takes the active model's space into use, when this process has it; raises BackendUnavailable.
