@@ -14,7 +14,7 @@ from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Pool
 from dataplane.adapters.postgres.text import PostgresTextIndex
 from dataplane.adapters.postgres.vector import PostgresVectorIndex
-from dataplane.errors import Misconfigured
+from dataplane.errors import EntriesRefused, Misconfigured
 from dataplane.logic.tokens import query_tokens, tokens
 from dataplane.model import EVERYTHING, SYSTEM_SCOPE, Condition, Operator, Scope, Vector
 from dataplane.model import Pool as Visibility
@@ -78,6 +78,16 @@ async def test_an_older_version_never_replaces_a_newer_one(
         await index.upsert([entry("one", version=4), entry("two", version=1)], deadline())
         found = await index.versions(deadline())
         assert {memory_id: held.version for memory_id, held in found.items()} == {"one": 5, "two": 1}
+
+
+async def test_one_entry_that_cannot_be_kept_leaves_the_others(
+    texts: PostgresTextIndex, vectors: PostgresVectorIndex
+) -> None:
+    for index in (texts, vectors):
+        with pytest.raises(EntriesRefused) as refused:
+            await index.upsert([entry("one"), entry("bad\0"), entry("two")], deadline())
+        assert set(refused.value.reasons) == {"bad\0"}
+        assert set(await index.versions(deadline())) == {"one", "two"}
 
 
 async def test_a_query_that_forgets_its_scope_sees_that_scope_alone(

@@ -8,8 +8,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import psycopg
+
 from dataplane.adapters.postgres.clauses import fields_to_json, fill
 from dataplane.adapters.postgres.pool import Parameters, Pool
+from dataplane.errors import BackendUnavailable, EntriesRefused
 from dataplane.logic.fingerprint import fingerprint
 from dataplane.model import SYSTEM_SCOPE, Held, IndexEntry, IndexKey
 
@@ -30,16 +33,33 @@ _CLEAR = "DELETE FROM memplane.{table} AS m WHERE {mine}"
 class IndexEntries:
     """The entries of one index: the rows of `table` for which `mine` holds, given `parameters`."""
 
-    def __init__(self, pool: Pool, table: str, mine: str, parameters: Parameters) -> None:
+    def __init__(self, pool: Pool, backend: str, table: str, mine: str, parameters: Parameters) -> None:
         self._pool = pool
+        self._backend = backend
         self._parts = {"table": table, "mine": mine}
         self._parameters = dict(parameters)
 
     async def upsert(self, statement: str, rows: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
-        """Runs a statement that takes `rows`, a JSON array, for each BATCH of them."""
+        """Runs a statement that takes `rows`, a JSON array, for each BATCH; see the port for what is refused."""
         self._pool.check(deadline_s)
+        refused: dict[str, str] = {}
         for start in range(0, len(rows), BATCH):
-            await self._run(statement, {"rows": json.dumps(rows[start : start + BATCH])}, deadline_s)
+            batch = rows[start : start + BATCH]
+            if await self._refusal(statement, batch, deadline_s):
+                reasons = [await self._refusal(statement, [row], deadline_s) for row in batch]
+                refused |= {row["memory_id"]: why for row, why in zip(batch, reasons, strict=True) if why}
+        if refused:
+            raise EntriesRefused(self._backend, refused)
+
+    async def _refusal(self, statement: str, rows: Sequence[Mapping[str, Any]], deadline_s: float) -> str:
+        """Why the server does not take the rows, whenever they are sent; "" when it took them."""
+        try:
+            await self._run(statement, {"rows": json.dumps(rows)}, deadline_s)
+        except BackendUnavailable as error:
+            if isinstance(error.__cause__, psycopg.DataError | psycopg.errors.ProgramLimitExceeded):
+                return error.detail
+            raise
+        return ""
 
     async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""

@@ -60,7 +60,7 @@ class PostgresTextIndex:
         self._pool = pool
         self._tokenizer = tokenizer
         self._entries = IndexEntries(
-            pool, "text_entries", "m.tokenizer = %(tokenizer)s::text", {"tokenizer": tokenizer}
+            pool, BACKEND, "text_entries", "m.tokenizer = %(tokenizer)s::text", {"tokenizer": tokenizer}
         )
 
     @classmethod

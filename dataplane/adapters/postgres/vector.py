@@ -58,7 +58,7 @@ class PostgresVectorIndex:
         self._model = model
         self._dimension = dimension
         self._names = names
-        self._entries = IndexEntries(pool, names["table"], "true", {})
+        self._entries = IndexEntries(pool, BACKEND, names["table"], "true", {})
 
     @classmethod
     async def open(
