@@ -61,7 +61,7 @@ async def measure(options: PostgresOptions, seconds: float) -> dict[int, list[fl
     await store.register_index("vector_index:bench", loop.time() + 30)
     await store.register_index("text_index:bench", loop.time() + 30)
     rates: dict[int, list[float]] = {size: [] for size in SIZES}
-    number = int(time.monotonic() * 1_000)
+    number = int(time.monotonic() * 1_000_000)
     end_s = loop.time() + seconds
     while loop.time() < end_s:
         for size in SIZES:

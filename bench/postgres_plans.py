@@ -34,7 +34,7 @@ SELECT 'mem_' || lpad(n::text, 9, '0'), CASE WHEN n % 10 = 0 THEN 'tenant.big' E
     'user_' || n % 50, 's' || n % 1000, 1, 3, CASE WHEN n % 20 = 1 THEN 5 ELSE 1 END, 1 + (n % 7 = 0)::int, 'c',
     CASE WHEN n % 5 = 0 THEN 'fact_' || n ELSE '' END, 3, 0.7, md5(n::text), md5(n::text), 1, n * 1000, n * 1000,
     NULL, NULL, NULL, NULL, '', 1, n * 1000, 0, NULL, convert_to(repeat(md5(n::text), 10), 'UTF8'), '',
-    jsonb_build_object('category', 'c' || n % 10, 'confidence', 0.7, 'create_time', n * 1000)
+    jsonb_build_object('category', 'c' || n / 10 % 10, 'confidence', 0.7, 'create_time', n * 1000)
 FROM generate_series(1, {rows}) AS n""",
     """
 INSERT INTO memplane.memory_versions

@@ -7,6 +7,7 @@ length, the lower bound (1); then each element as its length (−1 for NULL) and
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -71,7 +72,9 @@ Encoders = Mapping[str, Encoder]
 
 def texts(values: Sequence[str | None]) -> Texts:
     """An array of texts."""
-    return _variable(Texts, [value if value is None else value.encode() for value in values])
+    if None in values:
+        return _variable(Texts, [value if value is None else value.encode() for value in values])
+    return _variable(Texts, list(map(str.encode, values)))  # type: ignore[arg-type]  # None is not among them
 
 
 def byteas(values: Sequence[bytes]) -> Bytes:
@@ -104,13 +107,12 @@ def listed(encoders: Encoders, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
 
 
 def _variable(kind: type[A], values: Sequence[bytes | None]) -> A:
-    parts: list[bytes] = []
-    for value in values:
-        if value is None:
-            parts.append(_NULL)
-        else:
-            parts += (_pack_length(len(value)), value)
-    return kind(parts, len(values), has_null=None in values)
+    known = [value for value in values if value is not None]
+    if len(known) == len(values):
+        lengths = map(_pack_length, map(len, known))
+        return kind(chain.from_iterable(zip(lengths, known, strict=True)), len(values))
+    parts = (_NULL if value is None else _pack_length(len(value)) + value for value in values)
+    return kind(parts, len(values), has_null=True)
 
 
 def _fixed(kind: type[A], values: Sequence[float | None], dtype: str) -> A:

@@ -73,7 +73,8 @@ class Plan:
     """What to write, and what became of each commit.
 
     `results`: how many outbox changes the batch had made when the commit was done, or why it was refused. `inserted`
-    and `updated` are memories as they end up. `expired_us`: requests that expire until then are forgotten.
+    and `updated` are memories as they end up. `expired_us`: requests that expire until then are forgotten; `soonest_us`
+    is when the first of those that are known expires.
     """
 
     results: list[int | Exception] = field(default_factory=list)
@@ -84,6 +85,7 @@ class Plan:
     outbox: list[tuple[str, str]] = field(default_factory=list)
     requests: dict[RequestKey, RequestRow] = field(default_factory=dict)
     expired_us: int | None = None
+    soonest_us: int | None = None
     decisions: list[tuple[Commit, DecisionRecord]] = field(default_factory=list)
     conflicts: list[tuple[Commit, ConflictRecord]] = field(default_factory=list)
 
@@ -258,9 +260,14 @@ class _Step:
     def _keep_request(self, request: RequestRecord) -> None:
         """Forgets what has expired by now, and keeps this one."""
         known, made, now_us = self._standing.requests, self._made, self._commit.now_us
-        for key in [key for key, expires_us in known.items() if expires_us <= now_us]:
-            del known[key]
-            made.requests.pop(key, None)
+        if made.soonest_us is None:
+            made.soonest_us = min(known.values(), default=request.expire_time_us)
+        if made.soonest_us <= now_us:
+            for key in [key for key, expires_us in known.items() if expires_us <= now_us]:
+                del known[key]
+                made.requests.pop(key, None)
+            made.soonest_us = min(known.values(), default=request.expire_time_us)
+        made.soonest_us = min(made.soonest_us, request.expire_time_us)
         known[request_of(request)] = request.expire_time_us
         made.requests[request_of(request)] = RequestRow(request, self._commit.namespace, spoken_of(self._commit))
         made.expired_us = max(now_us, made.expired_us or now_us)

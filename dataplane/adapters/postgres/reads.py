@@ -6,7 +6,7 @@ The conditions of scope stand here so that indexes serve them; that nobody sees 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dataplane.adapters.postgres.clauses import Parameters, fill, in_scope, passes
+from dataplane.adapters.postgres.clauses import Parameters, fill, in_scope, opaque, passes
 from dataplane.adapters.postgres.pool import Pool, Row
 from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
 from dataplane.changes import MemoryVersion
@@ -42,6 +42,13 @@ SELECT {head} FROM memplane.memories AS m
 WHERE {scope} AND m.state = ANY (%(states)s::smallint[]) {after} AND {filter}
 ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT %(page_size)s::bigint"""
 _AFTER = "AND (m.create_time_us, m.memory_id) < (%(after_time_us)s::bigint, %(after_id)s::text)"
+# Several namespaces: the newest of each by its index, then the newest of those.
+_LIST_OF_EACH = """
+SELECT {head} FROM unnest(%(touched)s::text[]) AS t (namespace) CROSS JOIN LATERAL (
+    SELECT * FROM memplane.memories AS m
+    WHERE m.namespace = t.namespace AND {scope} AND m.state = ANY (%(states)s::smallint[]) {after} AND {filter}
+    ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT %(page_size)s::bigint) AS m
+ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT %(page_size)s::bigint"""
 _FETCH = """
 SELECT {head}, e.vector, {recent}
 FROM memplane.memories AS m {embedded}
@@ -119,7 +126,10 @@ class PostgresReads:
         if query.after:
             parameters.update(after_time_us=query.after[0], after_id=query.after[1])
         after = _AFTER if query.after else ""
-        statement = fill(_LIST, head=_HEAD, scope=condition, after=after, filter=passing)
+        touched = _touched(scope)
+        parameters["touched"] = touched
+        template, condition = (_LIST_OF_EACH, opaque(condition)) if len(touched) > 1 else (_LIST, condition)
+        statement = fill(template, head=_HEAD, scope=condition, after=after, filter=opaque(passing))
         return [memory_from(row) for row in await self._pool.read(scope, statement, parameters, deadline_s)]
 
     async def fetch(
@@ -147,8 +157,7 @@ class PostgresReads:
             return Pending()
         condition, parameters = in_scope(scope, "m")
         parameters.update(model=model, day=_day(access_since_us), rows=page_size + 1)
-        if not scope.system:
-            parameters["touched"] = [*scope.namespaces, *scope.shared]
+        parameters["touched"] = _touched(scope)
         due: list[str] = []
         for number, (index, position) in enumerate(applied.items()):
             parameters.update({f"index{number}": index, f"applied{number}": position})
@@ -172,6 +181,11 @@ def _both_scopes(scope: Scope) -> tuple[dict[str, str], Parameters]:
     """Head and version lie in the scope: what was private then, or is now, is not shown to readers of shared rows."""
     condition, parameters = in_scope(scope, "m")
     return {"scope": condition, "version_scope": in_scope(scope, "v")[0], "version": _VERSION}, parameters
+
+
+def _touched(scope: Scope) -> list[str]:
+    """The namespaces of a scope, each once; none for the system's."""
+    return list(dict.fromkeys((*scope.namespaces, *scope.shared)))
 
 
 def _due(scope: Scope, condition: str, number: str) -> tuple[str, str, str]:

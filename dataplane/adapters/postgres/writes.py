@@ -154,27 +154,36 @@ def _memories(plan: Plan, fields_of: FieldsOf) -> list[Query]:
     freeing = [memory for memory in plan.updated.values() if memory.state is not State.ACTIVE]
     others = [memory for memory in plan.updated.values() if memory.state is State.ACTIVE]
     queries = [(_UPDATE, _rows(memories, fields_of)) for memories in (freeing, others) if memories]
-    if plan.inserted:
-        queries.append((_INSERT, _rows(list(plan.inserted.values()), fields_of)))
+    rows: Parameters = {}
+    inserted = list(plan.inserted.values())
+    if inserted:
+        rows = _rows(inserted, fields_of)
+        queries.append((_INSERT, rows))
     if plan.versions:
-        queries.append((_INSERT_VERSIONS, _version_rows(plan.versions)))
+        # New memories alone: their versions are the same columns.
+        is_same = [row.memory for row in plan.versions] == inserted
+        heads = {name: rows[name] for name in COLUMNS} if is_same else _heads([row.memory for row in plan.versions])
+        queries.append((_INSERT_VERSIONS, {**heads, **_version_logs(plan.versions)}))
     if plan.embeddings:
-        rows = [
+        embedded = [
             (memory.memory_id, memory.version, model, memory.namespace, memory.pool, vector_to_blob(vector))
             for memory, model, vector in plan.embeddings
         ]
-        queries.append((_INSERT_EMBEDDINGS, listed(_EMBEDDINGS, rows)))
+        queries.append((_INSERT_EMBEDDINGS, listed(_EMBEDDINGS, embedded)))
     return queries
 
 
 def _rows(memories: Sequence[Memory], fields_of: FieldsOf) -> Parameters:
-    fields = texts([fields_to_json(fields_of(memory)) for memory in memories])
-    return {**listed(_COLUMNS, [values_of(memory) for memory in memories]), "fields": fields}
+    return {**_heads(memories), "fields": texts([fields_to_json(fields_of(memory)) for memory in memories])}
 
 
-def _version_rows(versions: Sequence[VersionRow]) -> Parameters:
+def _heads(memories: Sequence[Memory]) -> Parameters:
+    return listed(_COLUMNS, [values_of(memory) for memory in memories])
+
+
+def _version_logs(versions: Sequence[VersionRow]) -> Parameters:
     logged = [(row.commit.now_us, row.commit.principal_id, row.change.value, row.commit.reason) for row in versions]
-    return {**listed(_COLUMNS, [values_of(row.memory) for row in versions]), **listed(_VERSIONS, logged)}
+    return listed(_VERSIONS, logged)
 
 
 def _forget_requests(plan: Plan, now_us: int) -> Query:
