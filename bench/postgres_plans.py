@@ -72,7 +72,8 @@ class Recorder(Pool):
         is_repeatable: bool = True,
     ) -> list[Row]:
         """As Pool's."""
-        self.seen = [*getattr(self, "seen", []), (scope, queries)]
+        if "make_partitions" not in queries[-1][0]:  # which the store calls by itself
+            self.seen = [*getattr(self, "seen", []), (scope, queries)]
         return await super().transact(scope, queries, deadline_s, is_repeatable=is_repeatable)
 
 
