@@ -65,6 +65,11 @@ _FAILED = """
 WHERE o.index_id = {index_id} AND {outbox_scope} AND o.attempts > 0 AND {scope} AND m.state = 1
 ORDER BY o.position DESC LIMIT %(rows)s::bigint)"""
 _INDEX_ID = "(SELECT i.index_id FROM memplane.indexes AS i WHERE i.name = %(index{number})s::text)"
+# Asked first, for as a rule nothing awaits and this is planned and answered in a fraction of the time.
+_AWAITS = """
+SELECT EXISTS (SELECT FROM memplane.outbox AS o WHERE o.namespace = ANY (%(touched)s::text[]) AND {followed})
+    OR EXISTS (SELECT FROM memplane.dead_letters AS o WHERE o.namespace = ANY (%(touched)s::text[]) AND {followed})"""
+_FOLLOWED = "o.index_id IN (SELECT i.index_id FROM memplane.indexes AS i WHERE i.name = ANY (%(names)s::text[]))"
 _PENDING = """
 SELECT {head}, e.vector, {recent}
 FROM (SELECT memory_id, max(position) AS position FROM ({due}) AS d GROUP BY memory_id) AS o
@@ -153,7 +158,7 @@ class PostgresReads:
     ) -> Pending:
         """See the port."""
         self._pool.check(deadline_s)
-        if not applied:
+        if not applied or not await self._awaits(scope, list(applied), deadline_s):
             return Pending()
         condition, parameters = in_scope(scope, "m")
         parameters.update(model=model, day=_day(access_since_us), rows=page_size + 1)
@@ -167,6 +172,13 @@ class PostgresReads:
         )
         rows = await self._pool.read(scope, statement, parameters, deadline_s)
         return Pending(tuple(_candidate_from(row) for row in rows[:page_size]), len(rows) > page_size)
+
+    async def _awaits(self, scope: Scope, names: list[str], deadline_s: float) -> bool:
+        """Whether there may be rows of these indexes in the scope."""
+        if scope.system:
+            return True
+        statement, parameters = fill(_AWAITS, followed=_FOLLOWED), {"touched": _touched(scope), "names": names}
+        return bool((await self._pool.read(scope, statement, parameters, deadline_s))[0][0])
 
     async def history(self, scope: Scope, as_of_us: int, model: str, page_size: int, deadline_s: float) -> Pending:
         """See the port. Both the version and the memory as it stands must lie in the scope."""
