@@ -31,11 +31,16 @@ def find_same(content: str, fact_key: str, neighbours: Sequence[Neighbour], poli
         return None
     near = [neighbour for neighbour in neighbours if neighbour.similarity >= policy.dedup_similarity]
     for neighbour in sorted(near, key=lambda found: (-found.similarity, found.memory.memory_id)):
-        other_key = neighbour.memory.fact_key
-        keys_differ = bool(fact_key and other_key and fact_key != other_key)
-        if not keys_differ and says_the_same(content, neighbour.content):
+        if may_merge((content, fact_key), (neighbour.content, neighbour.memory.fact_key)):
             return neighbour
     return None
+
+
+def may_merge(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two (content, fact key) that are near say the same, of no two facts. Symmetric."""
+    (content, fact_key), (other_content, other_key) = one, other
+    keys_differ = bool(fact_key and other_key and fact_key != other_key)
+    return not keys_differ and says_the_same(content, other_content)
 
 
 def says_the_same(a: str, b: str) -> bool:

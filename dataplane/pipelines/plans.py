@@ -10,8 +10,10 @@ from dataplane.logic.statement import Statement
 from dataplane.logic.strength import after_hit
 from dataplane.model import MAX_STRUCT_BYTES, MAX_TAGS, Action, Draft, Memory, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.neighbours import Shelf
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.verdict import Verdict
+from dataplane.ports import ContentKey
 from memplane.policy.effective import NamespacePolicies
 from memplane.v1 import memory_pb2
 
@@ -32,6 +34,22 @@ class Admitted:
     def scope(self) -> Scope:
         """The draft's own namespace."""
         return Scope((self.draft.namespace,))
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """Whose statement it is; those of one subject are settled one after another."""
+        return self.draft.namespace, self.draft.subject_id
+
+    @property
+    def shelf(self) -> Shelf:
+        """The memories among which it may be a repeat."""
+        return Shelf(self.draft.namespace, self.draft.subject_id, self.draft.kind, self.draft.pool)
+
+    @property
+    def content(self) -> ContentKey:
+        """What it has in common with memories of the same content."""
+        draft = self.draft
+        return ContentKey(draft.namespace, draft.subject_id, draft.kind, self.admission.content_hash)
 
     @property
     def expire_time_us(self) -> int | None:

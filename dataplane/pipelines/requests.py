@@ -1,9 +1,10 @@
 """Makes retries safe: the first answer to a request_id is given again, another payload under it is refused."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dataplane.changes import RequestRecord
-from dataplane.model import DAY_US, Scope
+from dataplane.model import DAY_US, Draft, Scope
 from dataplane.pipelines.caller import Caller
 from dataplane.ports import RecordStore
 from memplane.errors import RequestIdReused
@@ -19,15 +20,10 @@ class Identified:
 
     async def first_answer(self, store: RecordStore, caller: Caller, now_us: int, deadline_s: float) -> bytes | None:
         """The stored answer to this request; None when there is none; RequestIdReused for another payload."""
-        if not self.request_id:
-            return None
-        scope = Scope((self.namespace,))
-        known = await store.find_request(scope, caller.principal_id, self.request_id, now_us, deadline_s)
-        if known is None:
-            return None
-        if known.payload_hash != self.payload_hash:
-            raise RequestIdReused(self.request_id)
-        return known.response
+        answer = (await first_answers([self], store, caller, now_us, deadline_s)).get(self)
+        if isinstance(answer, RequestIdReused):
+            raise answer
+        return answer
 
     async def answer_of_first(self, store: RecordStore, caller: Caller, now_us: int, deadline_s: float) -> bytes:
         """The answer of the call that took this request_id; RequestIdReused when that one asked for something else."""
@@ -41,3 +37,25 @@ class Identified:
         if not self.request_id:
             return None
         return RequestRecord(caller.principal_id, self.request_id, self.payload_hash, response, now_us + DAY_US)
+
+
+def identified(draft: Draft) -> Identified:
+    """The draft's request, for idempotency."""
+    return Identified(draft.namespace, draft.request_id, draft.payload_hash)
+
+
+async def first_answers(
+    requests: Sequence[Identified], store: RecordStore, caller: Caller, now_us: int, deadline_s: float
+) -> dict[Identified, bytes | RequestIdReused]:
+    """What `first_answer` gives or raises of each, but for those that are not known; of one namespace."""
+    ids = [request.request_id for request in requests if request.request_id]
+    if not ids:
+        return {}
+    scope = Scope((requests[0].namespace,))
+    found = await store.find_requests(scope, caller.principal_id, ids, now_us, deadline_s)
+    known = {record.request_id: record for record in found}
+    return {request: _answer(request, known[request.request_id]) for request in requests if request.request_id in known}
+
+
+def _answer(request: Identified, known: RequestRecord) -> bytes | RequestIdReused:
+    return known.response if known.payload_hash == request.payload_hash else RequestIdReused(request.request_id)

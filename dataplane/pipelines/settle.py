@@ -1,17 +1,23 @@
-"""The critical section of a write: one admitted draft against what is already there, then one commit.
+"""The critical section of a write: admitted drafts against what is already there, then one commit.
 
 Order: exactly the same content, then the same fact key, then nearly the same statement, else a new memory. The store's
 unique keys decide races that the section's lock cannot see (another replica); the loser plans again.
+
+Drafts of one call that do not concern each other (`unrelated`) and meet nothing in the store are stored together by one
+commit. All others, and what the store refuses, are settled one by one afterwards, in order. That comes to the same as
+one by one from the start: what is stored together changes nothing for the drafts that it passes.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dataplane.changes import Commit
 from dataplane.codec import answer, parse_body, receipt, statement_of
-from dataplane.errors import DuplicateContent, DuplicateFact, StaleVersion
+from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, StaleVersion
 from dataplane.logic.dedup import Neighbour, find_same
 from dataplane.logic.statement import is_same
 from dataplane.logic.strength import strength_at
-from dataplane.model import Draft, Memory, Pool, State
+from dataplane.model import Memory, Pool, Scope, State
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.locks import KeyedLocks
 from dataplane.pipelines.neighbours import Around, Neighbours
@@ -27,9 +33,10 @@ from dataplane.pipelines.plans import (
     repeat,
     succeed,
 )
-from dataplane.pipelines.requests import Identified
+from dataplane.pipelines.requests import identified
+from dataplane.pipelines.unrelated import Refused, unrelated
 from dataplane.ports import RecordStore
-from memplane.errors import InvalidField, Overloaded
+from memplane.errors import InvalidField, MemPlaneError, Overloaded, Unavailable
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 ATTEMPTS = 6
@@ -57,22 +64,70 @@ class Settlement:
 
         Raises DuplicateRequest when the request_id was taken in the meantime.
         """
-        async with self._locks.hold((admitted.draft.namespace, admitted.draft.subject_id)):
+        async with self._locks.hold(admitted.subject):
             for _ in range(ATTEMPTS):
-                plan = await self._plan(admitted, degraded, deadline_s)
-                response = _response(plan, admitted, degraded)
+                response, commit = _answered(await self._plan(admitted, degraded, deadline_s), admitted, degraded)
                 if admitted.draft.validate_only:
                     return Settled(response, 0)
-                request = identified(admitted.draft).record(
-                    admitted.caller, response.SerializeToString(), admitted.admission.now_us
-                )
-                commit = replace(plan.commit, request=request)
                 result = (await self._store.commit([commit], deadline_s))[0]
                 if result.error is None:
                     return Settled(response, result.position)
                 if not isinstance(result.error, DuplicateContent | DuplicateFact | StaleVersion):
                     raise result.error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
+
+    async def settle_together(
+        self, items: Sequence[Admitted | Refused], degraded: DegradedNotes, deadline_s: float
+    ) -> list[Settled | MemPlaneError | None]:
+        """The outcome of what one commit stores, index-aligned; None of what is to be settled by itself, in order."""
+        free = {index: items[index] for index in unrelated(items)}
+        settled: list[Settled | MemPlaneError | None] = [None] * len(items)
+        if len(free) < 2:
+            return settled
+        subjects = {item.subject for item in free.values() if isinstance(item, Admitted)}
+        try:
+            async with self._locks.hold_all(subjects):
+                found = await self._commit_plain(free, degraded, deadline_s)
+        except BackendUnavailable as error:
+            found = dict.fromkeys(free, Unavailable(error.backend))
+        for index, outcome in found.items():
+            settled[index] = outcome
+        return settled
+
+    async def _commit_plain(
+        self, free: Mapping[int, Admitted | Refused], degraded: DegradedNotes, deadline_s: float
+    ) -> dict[int, Settled | MemPlaneError]:
+        """Stores those of the items that meet nothing in the store; what it refuses is left out."""
+        admitted = {index: item for index, item in free.items() if isinstance(item, Admitted)}
+        met = await self._met(admitted, degraded, deadline_s)
+        answers = {
+            index: _answered(create(item, State.ACTIVE), item, degraded)
+            if isinstance(item, Admitted)
+            else (item.response, item.commit)
+            for index, item in free.items()
+            if index not in met
+        }
+        results = await self._store.commit([commit for _, commit in answers.values()], deadline_s)
+        stored = zip(answers.items(), results, strict=True)
+        return {
+            index: Settled(response, result.position if commit.memory is not None else 0)
+            for (index, (response, commit)), result in stored
+            if result.error is None
+        }
+
+    async def _met(self, items: Mapping[int, Admitted], degraded: DegradedNotes, deadline_s: float) -> set[int]:
+        """Which have the same content as a memory or say nearly the same; of facts the commit tells."""
+        if not items:
+            return set()
+        scope = Scope(tuple(dict.fromkeys(item.draft.namespace for item in items.values())))
+        held = await self._store.find_contents(scope, [item.content for item in items.values()], deadline_s)
+        met = {index for index, item in items.items() if item.content in held}
+        arounds = {
+            index: around for index, item in items.items() if index not in met and (around := _around(item)) is not None
+        }
+        found = await self._neighbours.near(list(arounds.values()), degraded, deadline_s)
+        near = zip(arounds, found, strict=True)
+        return met | {index for index, told in near if _same_among(told, items[index]) is not None}
 
     async def _plan(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Plan:
         if admitted.verdict.state is not State.ACTIVE:
@@ -108,22 +163,24 @@ class Settlement:
         return await self._store.find_fact(admitted.scope, draft.subject_id, draft.fact_key, deadline_s)
 
     async def _same_statement(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Neighbour | None:
-        write = admitted.policies.write
-        if not write.dedup or admitted.embedding is None:
+        around = _around(admitted)
+        if around is None:
             return None
-        draft = admitted.draft
-        around = Around(
-            space=admitted.space,
-            scope=admitted.scope,
-            subject_id=draft.subject_id,
-            kind=draft.kind,
-            pool=draft.pool,
-            embedding=admitted.embedding,
-            least_similarity=write.dedup_similarity,
-        )
-        found = await self._neighbours.near(around, degraded, deadline_s)
+        [found] = await self._neighbours.near([around], degraded, deadline_s)
         told = [item for item in found if is_same(statement_of(parse_body(item.memory)), admitted.statement)]
-        return find_same(admitted.admission.content, draft.fact_key, told, write)
+        return _same_among(told, admitted)
+
+
+def _around(admitted: Admitted) -> Around | None:
+    """Where a repeat of the statement would be; None when the policy or the lack of an embedding keeps from looking."""
+    write = admitted.policies.write
+    if not write.dedup or admitted.embedding is None:
+        return None
+    return Around(admitted.space, admitted.shelf, admitted.embedding, write.dedup_similarity)
+
+
+def _same_among(found: Sequence[Neighbour], admitted: Admitted) -> Neighbour | None:
+    return find_same(admitted.admission.content, admitted.draft.fact_key, found, admitted.policies.write)
 
 
 def _check_rival(admitted: Admitted, fact: Memory) -> None:
@@ -136,6 +193,16 @@ def _check_rival(admitted: Admitted, fact: Memory) -> None:
             "valid_from",
             f"lies ahead while memory {fact.memory_id} still holds this fact_key; write it when it begins to hold",
         )
+
+
+def _answered(
+    plan: Plan, admitted: Admitted, degraded: DegradedNotes
+) -> tuple[memory_service_pb2.WriteMemoryResponse, Commit]:
+    """The answer, and the plan's commit with the answer for retries in it."""
+    response = _response(plan, admitted, degraded)
+    now_us = admitted.admission.now_us
+    request = identified(admitted.draft).record(admitted.caller, response.SerializeToString(), now_us)
+    return response, replace(plan.commit, request=request)
 
 
 def _response(plan: Plan, admitted: Admitted, degraded: DegradedNotes) -> memory_service_pb2.WriteMemoryResponse:
@@ -156,8 +223,3 @@ def _told(shown: Memory, strength: float, plan: Plan, admitted: Admitted) -> mem
     if own or admitted.caller.may("memory.read", shown.namespace):
         return answer(shown, shown.state, strength)
     return receipt(shown, shown.state)
-
-
-def identified(draft: Draft) -> Identified:
-    """The draft's request, for idempotency."""
-    return Identified(draft.namespace, draft.request_id, draft.payload_hash)

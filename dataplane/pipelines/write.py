@@ -1,11 +1,11 @@
 """A write: policy limits, idempotency, condense, embed, score, gate, settle, project.
 
-Several drafts go through together: their texts are embedded in shared batches, the next batch while this one is
-settled; outcomes are decided in order.
+Several drafts go through in chunks: the texts of the next one are embedded while this one is settled, those that do not
+concern each other by one commit (`settle`).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,8 +21,10 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
-from dataplane.pipelines.settle import Settled, Settlement, identified
+from dataplane.pipelines.requests import first_answers, identified
+from dataplane.pipelines.settle import Settled, Settlement
 from dataplane.pipelines.spaces import Spaces, VectorSpace
+from dataplane.pipelines.unrelated import Refused
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemPlaneError, Unavailable
@@ -30,12 +32,13 @@ from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
 from memplane.v1 import memory_pb2, memory_service_pb2
 
-BATCH = 32
-"""Drafts embedded together; one batch is settled while the next is embedded. Unmeasured."""
+EMBEDDED_TOGETHER = 32
+SETTLED_TOGETHER = 128
+"""A chunk: at most so many drafts whose texts are to be embedded, and so many in all. Unmeasured."""
 
 PROJECTION_BUDGET_S = 0.05
-"""How long a write waits to be projected before it is answered; afterwards searches read it from the record store.
-Unmeasured."""
+"""How long a call waits for its newest change to be projected before it is answered; afterwards searches read it from
+the record store. Unmeasured."""
 
 Outcome = Settled | MemPlaneError
 
@@ -83,7 +86,7 @@ class WritePipeline:
         self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
     ) -> list[Outcome]:
         """The outcome of each draft, index-aligned; an error given instead of a draft is its own outcome."""
-        chunks = [drafts[start : start + BATCH] for start in range(0, len(drafts), BATCH)]
+        chunks = list(_chunks(drafts))
         outcomes: list[Outcome] = []
         ahead = asyncio.ensure_future(self._embed_chunk(chunks[0], caller, deadline_s)) if chunks else None
         try:
@@ -99,42 +102,56 @@ class WritePipeline:
             if ahead is not None:
                 ahead.cancel()
                 await asyncio.gather(ahead, return_exceptions=True)
+        await projected(self._parts.projectors, _newest(outcomes))
         return outcomes
 
     async def _embed_chunk(
         self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
     ) -> tuple[list[_Step], list[Vector | None], DegradedNotes]:
         space, degraded = self._parts.spaces.current, DegradedNotes()
-        steps = [await self._prepare(draft, space, caller, deadline_s) for draft in drafts]
+        allowed = [_allowed(draft, caller) for draft in drafts]
+        known = await self._answered_before(allowed, caller, deadline_s)
+        steps = [await _prepared(known.get(index, step), space, caller) for index, step in enumerate(allowed)]
         return steps, await _embed(steps, space, degraded, deadline_s), degraded
 
-    async def _prepare(
-        self, draft: Draft | MemPlaneError, space: VectorSpace, caller: Caller, deadline_s: float
-    ) -> _Step:
-        if isinstance(draft, MemPlaneError):
-            return draft
+    async def _answered_before(
+        self, allowed: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
+    ) -> dict[int, Settled | MemPlaneError]:
+        """By index, the outcomes of drafts whose request_id is known, or cannot be looked for now."""
+        asked = {
+            index: draft
+            for index, draft in enumerate(allowed)
+            if isinstance(draft, Draft) and draft.request_id and not draft.validate_only
+        }
+        namespaces = {draft.namespace for draft in asked.values()}
+        parts = [{i: draft for i, draft in asked.items() if draft.namespace == name} for name in namespaces]
+        found = await asyncio.gather(*(self._replays(part, caller, deadline_s) for part in parts))
+        return {index: outcome for part in found for index, outcome in part.items()}
+
+    async def _replays(
+        self, drafts: Mapping[int, Draft], caller: Caller, deadline_s: float
+    ) -> dict[int, Settled | MemPlaneError]:
+        """Those drafts, of one namespace, whose request_id is known."""
+        store, now_us = self._parts.store, self._parts.clock.now_us()
+        requests = {index: identified(draft) for index, draft in drafts.items()}
         try:
-            check_allowed(draft, caller)
-            replayed = await self.replay(draft, caller, deadline_s)
-            return replayed if replayed is not None else await _within_limits(draft, space, caller)
-        except MemPlaneError as error:
-            return error
+            answers = await first_answers(list(requests.values()), store, caller, now_us, deadline_s)
+            position = await store.last_position(deadline_s) if answers else 0
         except BackendUnavailable as error:
-            return Unavailable(error.backend)
+            return {index: Unavailable(error.backend) for index in drafts}
+        return {
+            index: answer if isinstance(answer, MemPlaneError) else _replayed(answer, position)
+            for index, request in requests.items()
+            if (answer := answers.get(request)) is not None
+        }
 
     async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
         """The first answer to this request_id, if there was one; raises RequestIdReused."""
         if draft.validate_only:
             return None
-        now_us = self._parts.clock.now_us()
-        answer = await identified(draft).first_answer(self._parts.store, caller, now_us, deadline_s)
-        return None if answer is None else await self._replayed(answer, deadline_s)
-
-    async def _replayed(self, answer: bytes, deadline_s: float) -> Settled:
-        position = await self._parts.store.last_position(deadline_s)
-        if not answer:
-            return Settled(_forgotten_since(), position)
-        return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
+        store, now_us = self._parts.store, self._parts.clock.now_us()
+        answer = await identified(draft).first_answer(store, caller, now_us, deadline_s)
+        return None if answer is None else _replayed(answer, await store.last_position(deadline_s))
 
     async def _settle_chunk(
         self,
@@ -144,16 +161,40 @@ class WritePipeline:
         degraded: DegradedNotes,
         deadline_s: float,
     ) -> list[Outcome]:
+        together = await self._decide_together(steps, embeddings, caller, degraded, deadline_s)
         outcomes: list[Outcome] = []
-        for step, embedding in zip(steps, embeddings, strict=True):
-            if isinstance(step, _Prepared):
-                outcomes.append(await self._decide(step, embedding, caller, degraded, deadline_s))
-            else:
+        for index, (step, embedding) in enumerate(zip(steps, embeddings, strict=True)):
+            if not isinstance(step, _Prepared):
                 outcomes.append(step)
-        stored = [item for item in outcomes if isinstance(item, Settled) and item.position]
-        changes = {item.response.memory.id: item.position for item in stored if item.response.memory.id}
-        await projected(self._parts.projectors, changes)
+            elif index in together:
+                outcomes.append(together[index])
+            else:
+                outcomes.append(await self._decide(step, embedding, caller, degraded, deadline_s))
         return outcomes
+
+    async def _decide_together(
+        self,
+        steps: Sequence[_Step],
+        embeddings: Sequence[Vector | None],
+        caller: Caller,
+        degraded: DegradedNotes,
+        deadline_s: float,
+    ) -> dict[int, Outcome]:
+        """By index, the outcomes of what can be stored by one commit; the rest is to be decided one by one."""
+        prepared = {index: step for index, step in enumerate(steps) if isinstance(step, _Prepared)}
+        if len(prepared) < 2:
+            return {}
+        judged: dict[int, Admitted | Refused] = {}
+        outcomes: dict[int, Outcome] = {}
+        for index, step in prepared.items():
+            try:
+                judged[index] = self._judge(step, embeddings[index], caller)
+            except MemPlaneError as error:
+                outcomes[index] = error
+        settled = await self._parts.settlement.settle_together(list(judged.values()), degraded, deadline_s)
+        return outcomes | {
+            index: outcome for index, outcome in zip(judged, settled, strict=True) if outcome is not None
+        }
 
     async def _decide(
         self,
@@ -164,11 +205,10 @@ class WritePipeline:
         deadline_s: float,
     ) -> Outcome:
         try:
-            verdict = _verdict(prepared, embedding)
-            if verdict.gate.layer is None:
-                return await self._refuse(prepared, verdict, caller, deadline_s)
-            admitted = self._admit(prepared, embedding, verdict, caller)
-            return await self._parts.settlement.settle(admitted, degraded, deadline_s)
+            judged = self._judge(prepared, embedding, caller)
+            if isinstance(judged, Refused):
+                return await self._log(judged, deadline_s)
+            return await self._parts.settlement.settle(judged, degraded, deadline_s)
         except DuplicateRequest:
             return await self._second_answer(prepared.draft, caller, deadline_s)
         except MemPlaneError as error:
@@ -181,11 +221,17 @@ class WritePipeline:
         store, now_us = self._parts.store, self._parts.clock.now_us()
         try:
             answer = await identified(draft).answer_of_first(store, caller, now_us, deadline_s)
-            return await self._replayed(answer, deadline_s)
+            return _replayed(answer, await store.last_position(deadline_s))
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
             return Unavailable(error.backend)
+
+    def _judge(self, prepared: _Prepared, embedding: Vector | None, caller: Caller) -> Admitted | Refused:
+        verdict = _verdict(prepared, embedding)
+        if verdict.gate.layer is None:
+            return _refusal(prepared.draft, verdict, caller, self._parts.clock.now_us())
+        return self._admit(prepared, embedding, verdict, caller)
 
     def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
         draft, layer = prepared.draft, verdict.gate.layer
@@ -213,26 +259,43 @@ class WritePipeline:
             caller=caller,
         )
 
-    async def _refuse(self, prepared: _Prepared, verdict: Verdict, caller: Caller, deadline_s: float) -> Settled:
-        draft, now_us = prepared.draft, self._parts.clock.now_us()
-        message = verdict.message()
-        response = memory_service_pb2.WriteMemoryResponse(decision=message, policy_version=caller.snapshot.version)
-        if draft.validate_only:
-            return Settled(response, 0)
-        logged = DecisionRecord(verdict.action, verdict.score, caller.snapshot.version, message.SerializeToString())
-        commit = Commit(
-            scope=Scope((draft.namespace,)),
-            namespace=draft.namespace,
-            now_us=now_us,
-            principal_id=caller.principal_id,
-            change=Change.CREATED,
-            decision=logged,
-            request=identified(draft).record(caller, response.SerializeToString(), now_us),
-        )
-        result = (await self._parts.store.commit([commit], deadline_s))[0]
-        if result.error is not None:
-            raise result.error
-        return Settled(response, 0)
+    async def _log(self, refused: Refused, deadline_s: float) -> Settled:
+        if not refused.validate_only:
+            result = (await self._parts.store.commit([refused.commit], deadline_s))[0]
+            if result.error is not None:
+                raise result.error
+        return Settled(refused.response, 0)
+
+
+def _chunks(drafts: Sequence[Draft | MemPlaneError]) -> Iterator[Sequence[Draft | MemPlaneError]]:
+    """The drafts in chunks that are full by one or the other measure."""
+    start = texts = 0
+    for index, draft in enumerate(drafts):
+        texts += isinstance(draft, Draft) and draft.embedding is None
+        if texts == EMBEDDED_TOGETHER or index + 1 - start == SETTLED_TOGETHER:
+            yield drafts[start : index + 1]
+            start, texts = index + 1, 0
+    if start < len(drafts):
+        yield drafts[start:]
+
+
+def _allowed(draft: Draft | MemPlaneError, caller: Caller) -> Draft | MemPlaneError:
+    if isinstance(draft, MemPlaneError):
+        return draft
+    try:
+        check_allowed(draft, caller)
+    except MemPlaneError as error:
+        return error
+    return draft
+
+
+async def _prepared(step: Draft | Settled | MemPlaneError, space: VectorSpace, caller: Caller) -> _Step:
+    if not isinstance(step, Draft):
+        return step
+    try:
+        return await _within_limits(step, space, caller)
+    except MemPlaneError as error:
+        return error
 
 
 async def _within_limits(draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
@@ -276,11 +339,40 @@ def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
     return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
 
 
+def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Refused:
+    message = verdict.message()
+    response = memory_service_pb2.WriteMemoryResponse(decision=message, policy_version=caller.snapshot.version)
+    logged = DecisionRecord(verdict.action, verdict.score, caller.snapshot.version, message.SerializeToString())
+    commit = Commit(
+        scope=Scope((draft.namespace,)),
+        namespace=draft.namespace,
+        now_us=now_us,
+        principal_id=caller.principal_id,
+        change=Change.CREATED,
+        decision=logged,
+        request=identified(draft).record(caller, response.SerializeToString(), now_us),
+    )
+    return Refused(response, commit, validate_only=draft.validate_only)
+
+
+def _newest(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """The last change of a call; what came before it is projected before it."""
+    stored = [item for item in outcomes if isinstance(item, Settled) and item.position and item.response.memory.id]
+    newest = max(stored, key=lambda item: item.position, default=None)
+    return {newest.response.memory.id: newest.position} if newest is not None else {}
+
+
 async def projected(projectors: Projectors, changes: Mapping[str, int]) -> None:
     """Gives committed changes (memory id to outbox position) a moment to be projected."""
     if changes:
         with suppress(BackendUnavailable):  # they are committed, and found from the record store until they are
             await projectors.wait_for(changes, PROJECTION_BUDGET_S)
+
+
+def _replayed(answer: bytes, position: int) -> Settled:
+    if not answer:
+        return Settled(_forgotten_since(), position)
+    return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
 
 
 def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:

@@ -13,13 +13,14 @@ from dataplane.ports.indexes import Index, TextIndex, VectorIndex
 from dataplane.ports.outbox import Outbox
 from dataplane.ports.queue import WriteQueue
 from dataplane.ports.reads import ListQuery, Pending, RecordReads
-from dataplane.ports.records import CommitResult, RecordStore
+from dataplane.ports.records import CommitResult, ContentKey, RecordStore
 
 __all__ = [
     "Backend",
     "Cache",
     "Clock",
     "CommitResult",
+    "ContentKey",
     "Embedder",
     "Examination",
     "Index",

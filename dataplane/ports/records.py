@@ -27,6 +27,16 @@ class CommitResult:
     error: Exception | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ContentKey:
+    """What memories of exactly the same content have in common. `content_hash` as `logic.normalise` makes it."""
+
+    namespace: str
+    subject_id: str
+    kind: Kind
+    content_hash: str
+
+
 class RecordStore(RecordReads, Outbox, Backend, Protocol):
     """The one source of truth: memories, versions, embeddings, outbox, decisions, requests, logs.
 
@@ -55,6 +65,10 @@ class RecordStore(RecordReads, Outbox, Backend, Protocol):
         """The ACTIVE memories with exactly this content, oldest first, at most 100."""
         ...
 
+    async def find_contents(self, scope: Scope, contents: Sequence[ContentKey], deadline_s: float) -> set[ContentKey]:
+        """Those of the contents that ACTIVE memories in the scope have, by one query."""
+        ...
+
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
         """The ACTIVE memory with this fact key, if any."""
         ...
@@ -68,10 +82,10 @@ class RecordStore(RecordReads, Outbox, Backend, Protocol):
         """
         ...
 
-    async def find_request(
-        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
-    ) -> RequestRecord | None:
-        """The first answer to a request_id of this principal, if it has not expired."""
+    async def find_requests(
+        self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
+    ) -> list[RequestRecord]:
+        """The first answers to request_ids of this principal that have not expired, in any order, by one query."""
         ...
 
     async def scan(self, after_id: str, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:

@@ -31,7 +31,7 @@ from dataplane.errors import (
 )
 from dataplane.logic.filters import matches
 from dataplane.model import DAY_US, Kind, Memory, Scope, State, StoredCandidate, Vector
-from dataplane.ports import Clock, CommitResult, Examination, ListQuery, Pending, RecordReads
+from dataplane.ports import Clock, CommitResult, ContentKey, Examination, ListQuery, Pending, RecordReads
 from memplane.process import SystemClock
 
 
@@ -204,6 +204,12 @@ class InMemoryRecordStore:
         found = [m for m in self._active(scope) if (m.subject_id, m.kind, m.content_hash) == wanted]
         return sorted(found, key=lambda memory: (memory.create_time_us, memory.memory_id))[:100]
 
+    async def find_contents(self, scope: Scope, contents: Sequence[ContentKey], deadline_s: float) -> set[ContentKey]:
+        """See the port."""
+        self._check(deadline_s)
+        held = {ContentKey(m.namespace, m.subject_id, m.kind, m.content_hash) for m in self._active(scope)}
+        return held.intersection(contents)
+
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
         """See the port."""
         self._check(deadline_s)
@@ -271,14 +277,14 @@ class InMemoryRecordStore:
         page = tuple(StoredCandidate(item.memory, self._embedding(item.memory, model), 0) for item in found[:page_size])
         return Pending(page, len(found) > page_size)
 
-    async def find_request(
-        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
-    ) -> RequestRecord | None:
+    async def find_requests(
+        self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
+    ) -> list[RequestRecord]:
         """See the port."""
         self._check(deadline_s)
-        known = self._tables.requests.get((principal_id, request_id))
-        inside = known and (scope.system or known.namespace in scope.namespaces)
-        return known.record if known and inside and known.record.expire_time_us > now_us else None
+        known = (self._tables.requests.get((principal_id, request_id)) for request_id in dict.fromkeys(request_ids))
+        inside = (item for item in known if item and (scope.system or item.namespace in scope.namespaces))
+        return [item.record for item in inside if item.record.expire_time_us > now_us]
 
     async def register_index(self, index: str, deadline_s: float) -> bool:
         """See the port."""

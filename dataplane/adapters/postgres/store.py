@@ -9,6 +9,7 @@ from typing import Final
 
 from dataplane.adapters import record_rules
 from dataplane.adapters.postgres import upkeep
+from dataplane.adapters.postgres.arrays import Encoders, listed, smallints, texts
 from dataplane.adapters.postgres.clauses import fill, in_scope
 from dataplane.adapters.postgres.committer import Committer
 from dataplane.adapters.postgres.examine import Examiner
@@ -24,7 +25,7 @@ from dataplane.adapters.record_rules import FieldsOf
 from dataplane.changes import AccessRecord, Commit, Erasure, OutboxRow, RequestRecord, RetrievalRecord
 from dataplane.errors import BackendUnavailable
 from dataplane.model import SYSTEM_SCOPE, Kind, Memory, Scope, Vector
-from dataplane.ports import Clock, CommitResult, Examination, RecordReads
+from dataplane.ports import Clock, CommitResult, ContentKey, Examination, RecordReads
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +35,20 @@ SELECT {head} FROM memplane.memories AS m
 WHERE m.state = 1 AND m.subject_id = %(subject_id)s::text AND m.kind = %(kind)s::smallint
     AND m.content_hash = %(content_hash)s::text AND {scope}
 ORDER BY m.create_time_us + 0, m.memory_id LIMIT 100"""  # + 0 keeps it off the index of newest first, which reads all
+_FIND_CONTENTS = """
+SELECT DISTINCT m.namespace, m.subject_id, m.kind, m.content_hash FROM memplane.memories AS m
+JOIN unnest(%(in_namespaces)s, %(subjects)s, %(kinds)s, %(hashes)s)
+    AS k (namespace, subject_id, kind, content_hash) USING (namespace, subject_id, kind, content_hash)
+WHERE m.state = 1 AND {scope}"""
+_CONTENTS: Final[Encoders] = {"in_namespaces": texts, "subjects": texts, "kinds": smallints, "hashes": texts}
 _FIND_FACT = """
 SELECT {head} FROM memplane.memories AS m
 WHERE m.state = 1 AND m.fact_key <> '' AND m.subject_id = %(subject_id)s::text AND m.fact_key = %(fact_key)s::text
     AND {scope}
 LIMIT 1"""
-_FIND_REQUEST = """
+_FIND_REQUESTS = """
 SELECT m.principal_id, m.request_id, m.payload_hash, m.response, m.expire_time_us FROM memplane.requests AS m
-WHERE m.principal_id = %(principal_id)s::text AND m.request_id = %(request_id)s::text
+WHERE m.principal_id = %(principal_id)s::text AND m.request_id = ANY (%(request_ids)s::text[])
     AND m.expire_time_us > %(now_us)s::bigint AND {scope}"""
 _SCAN = fill(
     """
@@ -150,6 +157,14 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
         statement = fill(_FIND_SAME_CONTENT, head=_HEAD, scope=condition)
         return [memory_from(row) for row in await self._pool.read(scope, statement, parameters, deadline_s)]
 
+    async def find_contents(self, scope: Scope, contents: Sequence[ContentKey], deadline_s: float) -> set[ContentKey]:
+        """See the port."""
+        condition, parameters = in_scope(scope, "m")
+        keys = [(key.namespace, key.subject_id, int(key.kind), key.content_hash) for key in contents]
+        statement = fill(_FIND_CONTENTS, scope=condition)
+        rows = await self._pool.read(scope, statement, {**parameters, **listed(_CONTENTS, keys)}, deadline_s)
+        return {ContentKey(namespace, subject_id, Kind(kind), digest) for namespace, subject_id, kind, digest in rows}
+
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
         """See the port."""
         condition, parameters = in_scope(scope, "m")
@@ -157,15 +172,15 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
         rows = await self._pool.read(scope, fill(_FIND_FACT, head=_HEAD, scope=condition), parameters, deadline_s)
         return memory_from(rows[0]) if rows else None
 
-    async def find_request(
-        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
-    ) -> RequestRecord | None:
+    async def find_requests(
+        self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
+    ) -> list[RequestRecord]:
         """See the port."""
         # An answer may speak of private memories: readers of shared rows alone do not see it.
         condition, parameters = in_scope(Scope(scope.namespaces, (), scope.system), "m")
-        parameters.update(principal_id=principal_id, request_id=request_id, now_us=now_us)
-        rows = await self._pool.read(scope, fill(_FIND_REQUEST, scope=condition), parameters, deadline_s)
-        return RequestRecord(*rows[0]) if rows else None
+        parameters.update(principal_id=principal_id, request_ids=list(request_ids), now_us=now_us)
+        rows = await self._pool.read(scope, fill(_FIND_REQUESTS, scope=condition), parameters, deadline_s)
+        return [RequestRecord(*row) for row in rows]
 
     async def scan(self, after_id: str, page_size: int, deadline_s: float, model: str) -> list[OutboxRow]:
         """See the port."""

@@ -10,7 +10,7 @@ from dataplane.adapters.sqlite.clauses import Parameters, fill, in_scope, passes
 from dataplane.adapters.sqlite.outbox import EMBEDDED
 from dataplane.changes import MemoryVersion, RequestRecord
 from dataplane.model import DAY_US, Kind, Memory, Scope, StoredCandidate
-from dataplane.ports import ListQuery, Pending
+from dataplane.ports import ContentKey, ListQuery, Pending
 
 _WIDTH = len(COLUMNS)
 _HEAD = columns("m")
@@ -35,6 +35,11 @@ _FIND_SAME_CONTENT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.subject_id = :subject_id AND m.kind = :kind AND m.content_hash = :content_hash AND {scope}
 ORDER BY +m.create_time_us, m.memory_id LIMIT 100"""  # + keeps it off the index of newest first, which reads all
+_HAS_CONTENT = """
+SELECT 1 FROM memories AS m
+WHERE m.state = 1 AND m.namespace = :namespace AND m.subject_id = :subject_id AND m.kind = :kind
+    AND m.content_hash = :content_hash AND {scope}
+LIMIT 1"""
 _FIND_FACT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.fact_key <> '' AND m.subject_id = :subject_id AND m.fact_key = :fact_key AND {scope}
@@ -75,9 +80,10 @@ WHERE {version_scope} AND {scope} AND m.state NOT IN (3, 6) AND v.state = 1 AND 
     AND NOT EXISTS (SELECT 1 FROM memory_versions AS n
         WHERE n.memory_id = v.memory_id AND n.version > v.version AND n.record_time_us <= :as_of_us)
 ORDER BY v.record_time_us DESC, v.memory_id DESC LIMIT :rows"""
-_FIND_REQUEST = """
+_FIND_REQUESTS = """
 SELECT m.principal_id, m.request_id, m.payload_hash, m.response, m.expire_time_us FROM requests AS m
-WHERE m.principal_id = :principal_id AND m.request_id = :request_id AND m.expire_time_us > :now_us AND {scope}"""
+WHERE m.principal_id = :principal_id AND m.request_id IN (SELECT value FROM json_each(:request_ids))
+    AND m.expire_time_us > :now_us AND {scope}"""
 _TOMBSTONES = "SELECT memory_id FROM tombstones WHERE memory_id IN (SELECT value FROM json_each(?))"
 
 
@@ -124,6 +130,22 @@ def find_same_content(
     parameters.update(subject_id=subject_id, kind=int(kind), content_hash=content_hash)
     statement = fill(_FIND_SAME_CONTENT, head=_HEAD, scope=condition)
     return [memory_from(row) for row in connection.execute(statement, parameters)]
+
+
+def find_contents(connection: sqlite3.Connection, scope: Scope, contents: Sequence[ContentKey]) -> set[ContentKey]:
+    """See RecordStore.find_contents."""
+    condition, parameters = in_scope(scope, "m")
+    statement = fill(_HAS_CONTENT, scope=condition)
+    return {key for key in contents if connection.execute(statement, {**parameters, **_parameters(key)}).fetchone()}
+
+
+def _parameters(key: ContentKey) -> Parameters:
+    return {
+        "namespace": key.namespace,
+        "subject_id": key.subject_id,
+        "kind": int(key.kind),
+        "content_hash": key.content_hash,
+    }
 
 
 def find_fact(connection: sqlite3.Connection, scope: Scope, subject_id: str, fact_key: str) -> Memory | None:
@@ -204,15 +226,14 @@ def history(connection: sqlite3.Connection, scope: Scope, as_of_us: int, model: 
     return Pending(found, len(rows) > page_size)
 
 
-def find_request(
-    connection: sqlite3.Connection, scope: Scope, principal_id: str, request_id: str, now_us: int
-) -> RequestRecord | None:
-    """See RecordStore.find_request."""
+def find_requests(
+    connection: sqlite3.Connection, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int
+) -> list[RequestRecord]:
+    """See RecordStore.find_requests."""
     # An answer may speak of private memories: readers of shared rows alone do not see it.
     condition, parameters = in_scope(Scope(scope.namespaces, (), scope.system), "m")
-    parameters.update(principal_id=principal_id, request_id=request_id, now_us=now_us)
-    row = connection.execute(fill(_FIND_REQUEST, scope=condition), parameters).fetchone()
-    return RequestRecord(*row) if row else None
+    parameters.update(principal_id=principal_id, request_ids=json.dumps(list(request_ids)), now_us=now_us)
+    return [RequestRecord(*row) for row in connection.execute(fill(_FIND_REQUESTS, scope=condition), parameters)]
 
 
 def tombstones(connection: sqlite3.Connection, memory_ids: Sequence[str]) -> set[str]:

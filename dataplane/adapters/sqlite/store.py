@@ -37,7 +37,7 @@ from dataplane.changes import (
     RetrievalRecord,
 )
 from dataplane.model import Kind, Memory, Scope, StoredCandidate, Vector
-from dataplane.ports import CommitResult, Examination, ListQuery, Pending, RecordReads
+from dataplane.ports import CommitResult, ContentKey, Examination, ListQuery, Pending, RecordReads
 
 T = TypeVar("T")
 # About 2 ms on the event loop.
@@ -160,6 +160,11 @@ class SqliteRecordStore:
         )
         return self._readers.now(read, deadline_s)
 
+    async def find_contents(self, scope: Scope, contents: Sequence[ContentKey], deadline_s: float) -> set[ContentKey]:
+        """See the port."""
+        read = partial(reads.find_contents, scope=scope, contents=list(contents))
+        return await self._read(read, len(contents), deadline_s)
+
     async def find_fact(self, scope: Scope, subject_id: str, fact_key: str, deadline_s: float) -> Memory | None:
         """See the port."""
         read = partial(reads.find_fact, scope=scope, subject_id=subject_id, fact_key=fact_key)
@@ -204,12 +209,12 @@ class SqliteRecordStore:
         read = partial(reads.history, scope=scope, as_of_us=as_of_us, model=model, page_size=page_size)
         return await self._readers.later(read, deadline_s)
 
-    async def find_request(
-        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
-    ) -> RequestRecord | None:
+    async def find_requests(
+        self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
+    ) -> list[RequestRecord]:
         """See the port."""
-        read = partial(reads.find_request, scope=scope, principal_id=principal_id, request_id=request_id, now_us=now_us)
-        return self._readers.now(read, deadline_s)
+        asked = {"principal_id": principal_id, "request_ids": list(request_ids), "now_us": now_us}
+        return await self._read(partial(reads.find_requests, scope=scope, **asked), len(request_ids), deadline_s)
 
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
         """See the port; the one file has everything."""

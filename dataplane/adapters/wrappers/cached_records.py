@@ -69,12 +69,12 @@ class _CachedRecords:
         """See the port."""
         return await self._uninterrupted(self._erase(erasure, deadline_s))
 
-    async def find_request(
-        self, scope: Scope, principal_id: str, request_id: str, now_us: int, deadline_s: float
-    ) -> RequestRecord | None:
+    async def find_requests(
+        self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
+    ) -> list[RequestRecord]:
         """See the port. Who is answered a second time may have died before the cache heard of the first."""
-        found = await self._inner.find_request(scope, principal_id, request_id, now_us, deadline_s)
-        if found is not None:
+        found = await self._inner.find_requests(scope, principal_id, request_ids, now_us, deadline_s)
+        if found:
             await self._cache.drop(scope.namespaces, deadline_s)
         return found
 

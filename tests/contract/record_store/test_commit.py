@@ -100,7 +100,7 @@ async def test_a_refused_commit_leaves_no_trace_and_does_not_touch_the_others(
     assert await store.get(scope_of(), "mem_2", deadline_s) is None
     assert await store.get_version(scope_of(), "mem_2", 1, deadline_s) is None
     assert await store.get(scope_of(), "mem_0", deadline_s) == loser
-    assert await store.find_request(scope_of(), "alice", "req_1", NOW_US, deadline_s) is None
+    assert await store.find_requests(scope_of(), "alice", ["req_1"], NOW_US, deadline_s) == []
     assert [row.memory_id for row in await outbox_of(store, deadline_s)] == ["mem_0", "mem_1", "mem_3"]
 
 
@@ -286,7 +286,7 @@ async def test_a_commit_without_memory_logs_only(store: RecordStore, deadline_s:
     logged = commit_of(None, decision=DECISION, request=request_of())
     assert await put(store, logged, deadline_s) == position
     assert await store.count(deadline_s) == 1
-    assert await store.find_request(scope_of(), "alice", "req_1", NOW_US, deadline_s) == request_of()
+    assert await store.find_requests(scope_of(), "alice", ["req_1"], NOW_US, deadline_s) == [request_of()]
 
 
 async def test_a_request_id_is_used_once_by_a_principal_until_it_expires(store: RecordStore, deadline_s: float) -> None:
@@ -307,8 +307,17 @@ async def test_a_repeated_request_is_named_before_a_duplicate(store: RecordStore
 
 async def test_an_expired_answer_is_not_found(store: RecordStore, deadline_s: float) -> None:
     await put(store, commit_of(None, request=request_of()), deadline_s)
-    assert await store.find_request(scope_of(), "alice", "req_1", NOW_US + 999, deadline_s) is not None
-    assert await store.find_request(scope_of(), "alice", "req_1", NOW_US + 1_000, deadline_s) is None
+    assert await store.find_requests(scope_of(), "alice", ["req_1"], NOW_US + 999, deadline_s) == [request_of()]
+    assert await store.find_requests(scope_of(), "alice", ["req_1"], NOW_US + 1_000, deadline_s) == []
+
+
+async def test_several_answers_are_found_at_once(store: RecordStore, deadline_s: float) -> None:
+    requests = [request_of(request_id) for request_id in ("req_1", "req_2", 'req_"3')]
+    await store.commit([commit_of(None, request=request) for request in requests], deadline_s)
+    asked = ['req_"3', "req_1", "req_none", "req_1"]
+    found = await store.find_requests(scope_of(), "alice", asked, NOW_US, deadline_s)
+    assert sorted(found, key=lambda item: item.request_id) == sorted(requests[::2], key=lambda item: item.request_id)
+    assert await store.find_requests(scope_of(), "alice", [], NOW_US, deadline_s) == []
 
 
 async def test_an_answer_is_found_by_its_principal_in_its_namespace_alone(
@@ -316,8 +325,8 @@ async def test_an_answer_is_found_by_its_principal_in_its_namespace_alone(
 ) -> None:
     await put(store, commit_of(None, request=request_of()), deadline_s)
     elsewhere = scope_of("acme.hr", shared=("acme.sales",))
-    assert await store.find_request(elsewhere, "alice", "req_1", NOW_US, deadline_s) is None
-    assert await store.find_request(scope_of(), "bob", "req_1", NOW_US, deadline_s) is None
+    assert await store.find_requests(elsewhere, "alice", ["req_1"], NOW_US, deadline_s) == []
+    assert await store.find_requests(scope_of(), "bob", ["req_1"], NOW_US, deadline_s) == []
 
 
 async def test_a_commit_changes_nothing_outside_its_scope(store: RecordStore, deadline_s: float) -> None:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from dataplane.changes import AccessRecord, Change, Supersession
 from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Memory, Pool, Scope, State
-from dataplane.ports import ListQuery, RecordStore
+from dataplane.ports import ContentKey, ListQuery, RecordStore
 from tests.contract.builders import (
     INDEX,
     MODEL,
@@ -20,6 +22,10 @@ ACTIVE = (State.ACTIVE,)
 async def put_all(store: RecordStore, deadline_s: float, *memories: Memory) -> None:
     results = await store.commit([commit_of(memory, embedding=vector_of(1)) for memory in memories], deadline_s)
     assert [result.error for result in results] == [None] * len(memories)
+
+
+def key_of(memory: Memory) -> ContentKey:
+    return ContentKey(memory.namespace, memory.subject_id, memory.kind, memory.content_hash)
 
 
 @pytest.fixture
@@ -134,6 +140,25 @@ async def test_duplicates_and_facts_are_found_among_active_memories_only(store: 
     assert await store.find_same_content(scope_of(), "", Kind.FACT, twin.content_hash, deadline_s) == []
     assert await store.find_same_content(scope_of(), "bob", Kind.EPISODE, twin.content_hash, deadline_s) == []
     assert len(await store.find_same_content(scope_of(), "bob", Kind.FACT, twin.content_hash, deadline_s)) == 1
+
+
+async def test_contents_that_are_there_are_told_apart_by_all_parts_of_the_key(
+    store: RecordStore, deadline_s: float
+) -> None:
+    hidden = memory_of("mem_1", state=State.SUPERSEDED)
+    shared = memory_of("mem_2", namespace="acme.hr", pool=Pool.SHARED, subject_id="bob")
+    await put_all(store, deadline_s, hidden, shared, memory_of("mem_3"), memory_of("mem_4", namespace="acme.hr"))
+    keys = {name: key_of(memory) for name, memory in {"1": hidden, "2": shared, "3": memory_of("mem_3")}.items()}
+    keys["4"] = key_of(memory_of("mem_4", namespace="acme.hr"))
+    others = [replace(keys["3"], **change) for change in ({"subject_id": "bob"}, {"kind": Kind.EPISODE})]
+    others += [replace(keys["3"], namespace="acme.hr"), replace(keys["3"], content_hash="none")]
+    asked = [*keys.values(), *others, keys["3"]]
+    assert await store.find_contents(scope_of(), asked, deadline_s) == {keys["3"]}
+    both = Scope(("acme.sales", "acme.hr"))
+    assert await store.find_contents(both, asked, deadline_s) == {keys["2"], keys["3"], keys["4"]}
+    readers = scope_of(shared=("acme.hr",))
+    assert await store.find_contents(readers, asked, deadline_s) == {keys["2"], keys["3"]}
+    assert await store.find_contents(scope_of(), [], deadline_s) == set()
 
 
 async def test_equal_content_of_other_statements_is_kept_beside_each_other(

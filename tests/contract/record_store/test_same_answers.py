@@ -248,7 +248,7 @@ async def scoped(store: RecordStore, scope: Scope, deadline_s: float) -> list[An
             for version in await store.list_versions(scope, memory_id, 0, 9, deadline_s)
         ]
     for request_id in "xyz":
-        answers.append(await store.find_request(scope, "alice", request_id, NOW_US, deadline_s))
+        answers.append(await store.find_requests(scope, "alice", [request_id], NOW_US, deadline_s))
     for content in ("one", "two"):
         same = await store.find_same_content(Scope(("a",)), "bob", Kind.FACT, content_hash_of(content), deadline_s)
         answers.append([memory.memory_id for memory in same])

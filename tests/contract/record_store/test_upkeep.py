@@ -93,8 +93,7 @@ async def test_erasing_empties_the_stored_answers_that_name_the_memory(store: Re
     await store.erase(erasure_of(request=request_of("erasing")), deadline_s)
     found = {}
     for request_id in ("writing", "taking over", "another", "erasing"):
-        answer = await store.find_request(scope_of(), "alice", request_id, NOW_US, deadline_s)
-        assert answer is not None
+        [answer] = await store.find_requests(scope_of(), "alice", [request_id], NOW_US, deadline_s)
         found[request_id] = answer.response != b""
     assert found == {"writing": False, "taking over": False, "another": True, "erasing": True}
 

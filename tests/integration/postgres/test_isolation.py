@@ -78,7 +78,7 @@ async def everything_read(opened: PostgresRecordStore, scope: Scope, deadline_s:
         version = await opened.get_version(scope, memory_id, 1, deadline_s)
         page = await opened.list_versions(scope, memory_id, 0, 9, deadline_s)
         same = await opened.find_same_content(scope, "", Kind.FACT, content_hash_of(memory_id), deadline_s)
-        answer = await opened.find_request(scope, "alice", memory_id, NOW_US, deadline_s)
+        answer = await opened.find_requests(scope, "alice", [memory_id], NOW_US, deadline_s)
         found |= {memory_id} if one or version or page or same or answer else set()
     for pool in Pool:
         fact = await opened.find_fact(scope, "", pool.name, deadline_s)

@@ -11,6 +11,7 @@ from dataplane.adapters.sqlite.commits import find_in_scope
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.changes import Lease
 from dataplane.model import Kind, Scope
+from dataplane.ports import ContentKey
 
 SCOPE = Scope(("a",), ("b",))
 
@@ -42,10 +43,14 @@ def connection() -> Iterator[Explaining]:
     ("read", "index"),
     [
         (lambda c: reads.find_same_content(c, SCOPE, "bob", Kind.FACT, "hash"), "memories_active_content"),
+        (
+            lambda c: reads.find_contents(c, SCOPE, [ContentKey("a", "bob", Kind.FACT, "hash")]),
+            "memories_active_content",
+        ),
         (lambda c: reads.find_fact(c, SCOPE, "bob", "bob/drink"), "memories_by_fact"),
         (lambda c: find_in_scope(c, SCOPE, "mem_1"), "sqlite_autoindex_memories_1"),
     ],
-    ids=["same content", "fact", "by id"],
+    ids=["same content", "contents", "fact", "by id"],
 )
 def test_a_read_of_every_write_goes_by_its_index(
     connection: Explaining, read: Callable[[sqlite3.Connection], object], index: str
