@@ -21,7 +21,8 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
-from dataplane.pipelines.requests import first_answers, identified
+from dataplane.pipelines.replays import Replays
+from dataplane.pipelines.requests import identified
 from dataplane.pipelines.settle import Settled, Settlement
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.unrelated import Refused
@@ -30,7 +31,7 @@ from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.model import SourceName
-from memplane.v1 import memory_pb2, memory_service_pb2
+from memplane.v1 import memory_service_pb2
 
 EMBEDDED_TOGETHER = 32
 SETTLED_TOGETHER = 128
@@ -74,6 +75,7 @@ class WritePipeline:
 
     def __init__(self, parts: WriteParts):
         self._parts = parts
+        self._replays = Replays(parts.store, parts.clock)
 
     async def write(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled:
         """The outcome of one draft; raises what stood in its way."""
@@ -110,48 +112,13 @@ class WritePipeline:
     ) -> tuple[list[_Step], list[Vector | None], DegradedNotes]:
         space, degraded = self._parts.spaces.current, DegradedNotes()
         allowed = [_allowed(draft, caller) for draft in drafts]
-        known = await self._answered_before(allowed, caller, deadline_s)
+        known = await self._replays.of_all(allowed, caller, deadline_s)
         steps = [await _prepared(known.get(index, step), space, caller) for index, step in enumerate(allowed)]
         return steps, await _embed(steps, space, degraded, deadline_s), degraded
 
-    async def _answered_before(
-        self, allowed: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
-    ) -> dict[int, Settled | MemPlaneError]:
-        """By index, the outcomes of drafts whose request_id is known, or cannot be looked for now."""
-        asked = {
-            index: draft
-            for index, draft in enumerate(allowed)
-            if isinstance(draft, Draft) and draft.request_id and not draft.validate_only
-        }
-        namespaces = {draft.namespace for draft in asked.values()}
-        parts = [{i: draft for i, draft in asked.items() if draft.namespace == name} for name in namespaces]
-        found = await asyncio.gather(*(self._replays(part, caller, deadline_s) for part in parts))
-        return {index: outcome for part in found for index, outcome in part.items()}
-
-    async def _replays(
-        self, drafts: Mapping[int, Draft], caller: Caller, deadline_s: float
-    ) -> dict[int, Settled | MemPlaneError]:
-        """Those drafts, of one namespace, whose request_id is known."""
-        store, now_us = self._parts.store, self._parts.clock.now_us()
-        requests = {index: identified(draft) for index, draft in drafts.items()}
-        try:
-            answers = await first_answers(list(requests.values()), store, caller, now_us, deadline_s)
-            position = await store.last_position(deadline_s) if answers else 0
-        except BackendUnavailable as error:
-            return {index: Unavailable(error.backend) for index in drafts}
-        return {
-            index: answer if isinstance(answer, MemPlaneError) else _replayed(answer, position)
-            for index, request in requests.items()
-            if (answer := answers.get(request)) is not None
-        }
-
     async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
         """The first answer to this request_id, if there was one; raises RequestIdReused."""
-        if draft.validate_only:
-            return None
-        store, now_us = self._parts.store, self._parts.clock.now_us()
-        answer = await identified(draft).first_answer(store, caller, now_us, deadline_s)
-        return None if answer is None else _replayed(answer, await store.last_position(deadline_s))
+        return await self._replays.of(draft, caller, deadline_s)
 
     async def _settle_chunk(
         self,
@@ -184,17 +151,9 @@ class WritePipeline:
         prepared = {index: step for index, step in enumerate(steps) if isinstance(step, _Prepared)}
         if len(prepared) < 2:
             return {}
-        judged: dict[int, Admitted | Refused] = {}
-        outcomes: dict[int, Outcome] = {}
-        for index, step in prepared.items():
-            try:
-                judged[index] = self._judge(step, embeddings[index], caller)
-            except MemPlaneError as error:
-                outcomes[index] = error
-        settled = await self._parts.settlement.settle_together(list(judged.values()), degraded, deadline_s)
-        return outcomes | {
-            index: outcome for index, outcome in zip(judged, settled, strict=True) if outcome is not None
-        }
+        judged = [self._judge(step, embeddings[index], caller) for index, step in prepared.items()]
+        settled = await self._parts.settlement.settle_together(judged, degraded, deadline_s)
+        return {index: outcome for index, outcome in zip(prepared, settled, strict=True) if outcome is not None}
 
     async def _decide(
         self,
@@ -210,18 +169,7 @@ class WritePipeline:
                 return await self._log(judged, deadline_s)
             return await self._parts.settlement.settle(judged, degraded, deadline_s)
         except DuplicateRequest:
-            return await self._second_answer(prepared.draft, caller, deadline_s)
-        except MemPlaneError as error:
-            return error
-        except BackendUnavailable as error:
-            return Unavailable(error.backend)
-
-    async def _second_answer(self, draft: Draft, caller: Caller, deadline_s: float) -> Outcome:
-        """Another call with this request_id was stored first: its answer, or that it asked for something else."""
-        store, now_us = self._parts.store, self._parts.clock.now_us()
-        try:
-            answer = await identified(draft).answer_of_first(store, caller, now_us, deadline_s)
-            return _replayed(answer, await store.last_position(deadline_s))
+            return await self._replays.of_first(prepared.draft, caller, deadline_s)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
@@ -367,22 +315,6 @@ async def projected(projectors: Projectors, changes: Mapping[str, int]) -> None:
     if changes:
         with suppress(BackendUnavailable):  # they are committed, and found from the record store until they are
             await projectors.wait_for(changes, PROJECTION_BUDGET_S)
-
-
-def _replayed(answer: bytes, position: int) -> Settled:
-    if not answer:
-        return Settled(_forgotten_since(), position)
-    return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
-
-
-def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:
-    """What a retry hears whose memory was forgotten for good in between: it is not brought back."""
-    response = memory_service_pb2.WriteMemoryResponse()
-    response.decision.action = memory_pb2.DECISION_ACTION_REJECTED
-    response.decision.reasons.add(
-        code="FORGOTTEN", message="what this request stored was forgotten for good since; use a new request_id"
-    )
-    return response
 
 
 def _layer_ttl_us(layer: Layer, policies: NamespacePolicies) -> int | None:

@@ -213,8 +213,9 @@ class SqliteRecordStore:
         self, scope: Scope, principal_id: str, request_ids: Sequence[str], now_us: int, deadline_s: float
     ) -> list[RequestRecord]:
         """See the port."""
-        asked = {"principal_id": principal_id, "request_ids": list(request_ids), "now_us": now_us}
-        return await self._read(partial(reads.find_requests, scope=scope, **asked), len(request_ids), deadline_s)
+        ids = list(request_ids)
+        read = partial(reads.find_requests, scope=scope, principal_id=principal_id, request_ids=ids, now_us=now_us)
+        return await self._read(read, len(ids), deadline_s)
 
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
         """See the port; the one file has everything."""
