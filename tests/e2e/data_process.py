@@ -30,6 +30,7 @@ class DataProcess:
     flags: Sequence[str] = field(default_factory=tuple)
     process: asyncio.subprocess.Process | None = None
     address: str = ""
+    embedder: str = "hash"
 
     @property
     def log_file(self) -> Path:
@@ -51,7 +52,7 @@ class DataProcess:
             "--trusted-key": str(self.trusted_key),
             "--node-key": NODE_KEY,
             "--bootstrap-admin-sha256": hash_api_key(ADMIN_KEY),
-            "--embedder": "hash",
+            "--embedder": self.embedder,
             "--ready-file": str(ready),
         }
         arguments = [part for flag in flags.items() for part in flag]
