@@ -18,6 +18,7 @@ from dataplane.adapters.sqlite.connection import StoreInUse
 from dataplane.adapters.sqlite.migrate import SchemaTooNew
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.config import DataPlaneConfig, read_config
+from dataplane.ending import end
 from dataplane.errors import Misconfigured
 from dataplane.examine import Examiner
 from dataplane.health import READS, HealthChecks
@@ -140,9 +141,7 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
 
 
 async def _stop(plane: DataPlane, background: Sequence[asyncio.Task[None]]) -> None:
-    for task in background:
-        task.cancel()
-    await asyncio.gather(*background, return_exceptions=True)
+    await end(*background)
     await plane.health.enter_graceful_shutdown()
     await plane.server.stop(STOP_GRACE_S)
     await plane.stream.stop()

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import grpc
 
 from dataplane.adapters.last_good import CorruptLastGood, LastGoodFile
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
+from dataplane.ending import end
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.ports import Clock
 from memplane.errors import PolicyAbsence
@@ -106,9 +106,7 @@ class PolicyStream:
     async def stop(self) -> None:
         """Closes the stream; the policy stays in force."""
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
             self._task = None
 
     async def _load_last_good(self) -> None:

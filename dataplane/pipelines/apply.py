@@ -17,10 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dataplane.changes import OperationRecord, QueueEntry
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines import operations
 from dataplane.pipelines.decide_queued import QueuedDecisions, given_up, is_final
-from dataplane.pipelines.ending import end
 from dataplane.pipelines.enqueue import QueuedForm
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
-from dataplane.pipelines.ending import end
 from dataplane.pipelines.projector import Projector, ProjectorOptions
 from dataplane.pipelines.purge import marker_of
 from dataplane.ports import RecordStore

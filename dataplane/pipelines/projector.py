@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from dataplane.changes import Failure, Lease, OutboxRow
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
-from dataplane.pipelines.ending import end
 from dataplane.pipelines.filling import Filling, Levelling
 from dataplane.pipelines.projection import Applier, Projection
 from dataplane.pipelines.purge import Purge, PurgeOptions

@@ -4,8 +4,8 @@ import asyncio
 import logging
 
 from dataplane.changes import AccessRecord, RetrievalRecord
+from dataplane.ending import end
 from dataplane.logic.accesses import merged
-from dataplane.pipelines.ending import end
 from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.record")

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from google.longrunning import operations_pb2
 
 from dataplane.changes import OperationRecord
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines.caller import Caller
-from dataplane.pipelines.ending import end
 from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
 from dataplane.pipelines.operations import PREFIX, begun, failed, shown
 from dataplane.pipelines.rebuild import Rebuild, RebuildOptions, RebuildParts, progress_of

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.gate_model import GateModel
-from dataplane.pipelines.ending import end
 from dataplane.ports import Embedder, VectorIndex
 
 log = logging.getLogger("memplane.spaces")

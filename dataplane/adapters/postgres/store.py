@@ -23,6 +23,7 @@ from dataplane.adapters.postgres.replica import Replica
 from dataplane.adapters.record_rows import columns, memory_from
 from dataplane.adapters.record_rules import FieldsOf
 from dataplane.changes import AccessRecord, Commit, Erasure, OutboxRow, RequestRecord, RetrievalRecord
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.model import SYSTEM_SCOPE, Kind, Memory, Scope, Vector
 from dataplane.ports import Clock, CommitResult, ContentKey, Examination, RecordReads
@@ -102,8 +103,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
     async def close(self) -> None:
         """See the port."""
         self._closing.set()
-        self._partitions.cancel()
-        await asyncio.gather(self._partitions, return_exceptions=True)
+        await end(self._partitions)
         await self._committer.close()
         if self._replica:
             await self._replica.close()

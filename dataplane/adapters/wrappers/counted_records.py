@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from dataplane.changes import AccessRecord
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.ports import RecordStore
 
@@ -67,8 +68,7 @@ class CountedRecords:
     async def stop(self) -> None:
         """Flushes a last time. Idempotent."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
             self._task = None
             await self._flush()
         await self._counters.close()

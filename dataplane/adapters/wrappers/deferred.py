@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable, Misconfigured
 from dataplane.ports import Examination, Problem
 
@@ -74,8 +75,7 @@ class _Deferred:
     async def close(self) -> None:
         """See the port."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
         if self._inner is not None:
             await self._inner.close()
 

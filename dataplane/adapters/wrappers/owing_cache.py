@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
 from dataplane.ports import Cache, Examination
@@ -148,8 +149,7 @@ class OwingCache:
     async def close(self) -> None:
         """See the port."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
             self._task = None
             try:
                 await self.pay()

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from dataplane.pipelines.ending import end
+import pytest
+
+from dataplane.ending import end
 
 
 async def test_a_task_that_swallows_its_first_cancellation_ends() -> None:
@@ -27,3 +29,14 @@ async def test_a_task_that_swallows_its_first_cancellation_ends() -> None:
 
 async def test_nothing_to_end_is_ended() -> None:
     await end()
+
+
+async def test_what_a_task_failed_with_before_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def failing() -> None:
+        raise ValueError("a defect")
+
+    task = asyncio.create_task(failing(), name="the-loop")
+    await asyncio.wait([task])
+    await end(task)
+    assert "the-loop had failed" in caplog.text
+    assert "a defect" in caplog.text
