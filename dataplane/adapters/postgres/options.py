@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memplane.settings import Secret
+from memplane.settings import BadConfig, Secret
 
 BACKEND = "record_store"
 
@@ -16,9 +16,23 @@ MONTHS_AHEAD = 3
 """For how many months partitions are made before they are needed."""
 
 
+_RANGES = {
+    "pool_size": (1, 1_000),
+    "connect_timeout_s": (2, 600),
+    "statement_timeout_s": (0.01, 3_600),
+    "replica_max_lag_s": (0, 3_600),
+    "replica_memory_ms": (0, 600_000),
+    "batch_size": (1, 10_000),
+    "queue_size": (1, 10_000_000),
+    "prepare_threshold": (0, 1_000_000),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class PostgresOptions:
     """Where the servers are, as whom to log in, and how much to ask of them.
+
+    Raises BadConfig, naming the field, for what cannot be right.
 
     Figures are unmeasured but for `batch_size` (bench/postgres.py).
 
@@ -35,8 +49,8 @@ class PostgresOptions:
         replica_memory_ms: For how long what a replica said of its lag is believed.
         batch_size: Commits in one transaction.
         queue_size: Commits that may wait.
-        prepare_threshold: Uses of a statement before the server prepares it; None: never, for a pgBouncer older than
-            1.21 in transaction mode.
+        prepare_threshold: Uses of a statement before the server prepares it; 0: never, for a pgBouncer older than 1.21
+            in transaction mode.
     """
 
     dsn: Secret
@@ -51,4 +65,10 @@ class PostgresOptions:
     replica_memory_ms: float = 500.0
     batch_size: int = 512
     queue_size: int = 20_000
-    prepare_threshold: int | None = 3
+    prepare_threshold: int = 3
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise BadConfig(f"{name}: {value!r} is not from {least:g} to {most:g}")

@@ -159,8 +159,8 @@ def connection_arguments(options: PostgresOptions) -> dict[str, Any]:
     return {
         "autocommit": True,
         "context": adapters(),
-        "prepare_threshold": options.prepare_threshold,
-        "connect_timeout": max(2, round(options.connect_timeout_s)),
+        "prepare_threshold": options.prepare_threshold or None,
+        "connect_timeout": round(options.connect_timeout_s),
         "application_name": "memplane",
         "keepalives_idle": 30,
         "keepalives_interval": 10,
