@@ -305,7 +305,7 @@ async def test_a_deadline_that_passed_is_told(queue: WriteQueue) -> None:
     passed = asyncio.get_running_loop().time() - 1
     with pytest.raises(BackendUnavailable) as raised:
         await queue.put(write(1), passed)
-    assert raised.value.backend == "write_queue"
+    assert raised.value.backend == "queue"
     for call in (queue.take("one", 1, 0, passed), queue.find("operations/1", passed), queue.depth(passed)):
         with pytest.raises(BackendUnavailable):
             await call

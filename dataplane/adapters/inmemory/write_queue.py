@@ -10,7 +10,7 @@ from dataplane.errors import QueueFull
 from dataplane.ports import Clock
 from dataplane.ports.backend import Examination
 
-BACKEND = "write_queue"
+BACKEND = "queue"
 RETRY_AFTER_S = 1.0
 POLL_S = 0.01
 SET_ASIDE_KEPT = 1_000

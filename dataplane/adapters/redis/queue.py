@@ -22,7 +22,7 @@ from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
 from dataplane.errors import Misconfigured, QueueFull
 from dataplane.ports.backend import Examination, Problem
 
-BACKEND = "write_queue"
+BACKEND = "queue"
 SET_ASIDE_KEPT = 1_000
 POLL_S = 0.05
 """How often a waiting taker looks. Unmeasured."""

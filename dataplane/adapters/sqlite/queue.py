@@ -22,7 +22,7 @@ from dataplane.errors import BackendUnavailable, QueueFull
 from dataplane.ports import Clock
 from dataplane.ports.backend import Examination
 
-BACKEND = "write_queue"
+BACKEND = "queue"
 LOOK_AGAIN_S = 1.0
 """How often a waiting taker looks whether abandoned writes have come free. Unmeasured."""
 

@@ -268,7 +268,7 @@ async def test_stopping_leaves_to_others_what_cannot_be_finished() -> None:
 
 
 async def test_a_queue_that_fails_is_asked_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    take, failures = rig.queue.take, iter([BackendUnavailable("write_queue"), ZeroDivisionError()])
+    take, failures = rig.queue.take, iter([BackendUnavailable("queue"), ZeroDivisionError()])
 
     async def failing(owner: str, page_size: int, wait_s: float, deadline_s: float) -> list[QueueEntry]:
         if (error := next(failures, None)) is not None:
