@@ -94,8 +94,11 @@ class RedisSection:
     connect_timeout_s: float = 2.0
     connections: int = 64
 
+    def __post_init__(self) -> None:
+        self.options()
+
     def options(self) -> RedisOptions:
-        """As the adapters take it. Raises BadConfig."""
+        """As the adapters take it. Raises BadConfig, naming the field, for what cannot be right."""
         encrypted = RedisTls(self.ca_file, self.cert_file, self.key_file, self.check_hostname)
         return RedisOptions(
             mode=RedisMode(self.mode),
@@ -116,5 +119,5 @@ class RedisSection:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise BadConfig(f"redis.addresses: {text!r} is not HOST:PORT, such as 127.0.0.1:6379")
+        raise BadConfig(f"addresses: {text!r} is not HOST:PORT, such as 127.0.0.1:6379")
     return host.strip("[]"), int(port)

@@ -28,6 +28,14 @@ def options_from(kind: type[T], section: str, table: Mapping[str, object]) -> T:
         raise BadConfig(f"{section}.{error}") from error
 
 
+def check_ranges(options: object, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Raises BadConfig, which names the field, for a number outside its range, of which both ends are in, or NaN."""
+    for name, (least, most) in ranges.items():
+        value = getattr(options, name)
+        if not least <= value <= most:
+            raise BadConfig(f"{name}: {value!r} is not from {least:.10g} to {most:.10g}")
+
+
 def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 

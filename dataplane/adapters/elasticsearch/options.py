@@ -4,17 +4,25 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from memplane.settings import Secret
+from memplane.options import check_ranges
+from memplane.settings import BadConfig, Secret
 
 NO_SECRET = Secret("")
 """The password or key of who has none."""
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HOST = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[^\s:/@?#]+):\d{1,5}(/[^\s?#]*)?")
+_RANGES = {
+    "shards": (1, 1024),
+    "replicas": (0, 100),
+    "bulk_bytes": (64 * 1024, 100 * 1024 * 1024),
+    "bulk_documents": (1, 100_000),
+    "open_timeout_s": (0.01, 600),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElasticsearchOptions:
-    """How to reach Elasticsearch and how the index is cut and filled. Raises ValueError for what cannot be.
+    """How to reach Elasticsearch and how the index is cut and filled. Raises BadConfig, naming the field.
 
     Give `api_key`, or `username` and `password`, or neither.
 
@@ -49,21 +57,13 @@ class ElasticsearchOptions:
     def __post_init__(self) -> None:
         for host in self.hosts or ("",):
             if "@" in host:
-                raise ValueError("hosts: a URL holds no user and password; give username and password")
+                raise BadConfig("hosts: a URL holds no user and password; give username and password")
             if _HOST.fullmatch(host) is None:
-                raise ValueError(f"hosts: {host!r} is not a URL with its port, such as https://search.example:9200")
+                raise BadConfig(f"hosts: {host!r} is not a URL with its port, such as https://search.example:9200")
         if _PREFIX.fullmatch(self.prefix) is None:
-            raise ValueError(f"prefix: {self.prefix!r} is not 1 to 64 of a-z, 0-9, _ and -, the first no sign")
+            raise BadConfig(f"prefix: {self.prefix!r} is not 1 to 64 of a-z, 0-9, _ and -, the first no sign")
         if self.api_key and self.username:
-            raise ValueError("api_key: give it or username and password, not both")
+            raise BadConfig("api_key: give it or username and password, not both")
         if bool(self.username) != bool(self.password):
-            raise ValueError("password: username and password go together")
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        least = {"shards": 1, "replicas": 0, "bulk_bytes": 64 * 1024, "bulk_documents": 1}
-        for name, minimum in least.items():
-            if getattr(self, name) < minimum:
-                raise ValueError(f"{name}: {getattr(self, name)} is less than {minimum}")
-        if not self.open_timeout_s > 0:
-            raise ValueError(f"open_timeout_s: {self.open_timeout_s:g} is not above 0")
+            raise BadConfig("password: username and password go together")
+        check_ranges(self, _RANGES)

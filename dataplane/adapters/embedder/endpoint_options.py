@@ -5,6 +5,7 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from memplane.options import check_ranges
 from memplane.settings import BadConfig, Secret
 
 _RANGES = {
@@ -67,10 +68,7 @@ class EndpointOptions:
             raise BadConfig("model: is required; give the name by which the endpoint knows it")
         if any(not "!" <= character <= "~" for character in self.api_key or ""):
             raise BadConfig("api_key: holds spaces or characters beyond ASCII")
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise BadConfig(f"{name}: {value!r} is not from {least:g} to {most:g}")
+        check_ranges(self, _RANGES)
 
     @property
     def name(self) -> str:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from memplane.settings import BadConfig, Secret
+from memplane.options import check_ranges
+from memplane.settings import Secret
 
 BACKEND = "record_store"
 
@@ -68,7 +69,4 @@ class PostgresOptions:
     prepare_threshold: int = 3
 
     def __post_init__(self) -> None:
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise BadConfig(f"{name}: {value!r} is not from {least:g} to {most:g}")
+        check_ranges(self, _RANGES)

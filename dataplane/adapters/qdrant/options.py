@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from memplane.options import check_ranges
 from memplane.settings import BadConfig, Secret
 
 GRPC_PORT = 6334
@@ -71,10 +72,7 @@ class QdrantOptions:
             raise BadConfig(f"ca_file: there is no file {self.ca_file}")
         if self.quantisation not in {"none", "scalar", "binary"}:
             raise BadConfig(f"quantisation: {self.quantisation!r} is not none, scalar or binary")
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise BadConfig(f"{name}: {value!r} is not from {least:g} to {most:g}")
+        check_ranges(self, _RANGES)
         if self.write_consistency_factor > self.replicas:
             raise BadConfig(
                 f"write_consistency_factor: {self.write_consistency_factor} is above replicas ({self.replicas}); "

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from memplane.options import check_ranges
 from memplane.settings import Secret
 
 NO_SECRET = Secret("")
 """The password of who has none."""
+
+_RANGES = {"database": (0, 1_000_000), "connect_timeout_s": (0.01, 600), "connections": (1, 10_000)}
+_CACHE_RANGES = {"timeout_s": (0.001, 60), "max_value_bytes": (1, 512 * 1024 * 1024)}
 
 
 class RedisMode(StrEnum):
@@ -37,7 +41,7 @@ class RedisTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisOptions:
-    """How to reach Redis.
+    """How to reach Redis. Raises BadConfig, naming the field, for a figure that cannot be right.
 
     Attributes:
         mode: What stands behind the addresses.
@@ -67,10 +71,13 @@ class RedisOptions:
     connect_timeout_s: float = 2.0
     connections: int = 64
 
+    def __post_init__(self) -> None:
+        check_ranges(self, _RANGES)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisCacheOptions:
-    """How the cache behaves.
+    """How the cache behaves. Raises BadConfig, naming the field, for a figure that cannot be right.
 
     Attributes:
         timeout_s: The longest that a call may take: a cache that is slower is as good as none.
@@ -83,3 +90,6 @@ class RedisCacheOptions:
     max_value_bytes: int = 1024 * 1024
     count_accesses: bool = True
     hot_memories: bool = False
+
+    def __post_init__(self) -> None:
+        check_ranges(self, _CACHE_RANGES)

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from redis.exceptions import NoScriptError, OutOfMemoryError
 
+from dataplane.adapters.queue_limits import QUEUE_RANGES
 from dataplane.adapters.redis import health
 from dataplane.adapters.redis import queue_scripts as scripts
 from dataplane.adapters.redis.connection import RedisConnection
@@ -21,6 +22,7 @@ from dataplane.adapters.redis.options import RedisOptions
 from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
 from dataplane.errors import Misconfigured, QueueFull
 from dataplane.ports.backend import Examination, Problem
+from memplane.options import check_ranges
 
 BACKEND = "queue"
 SET_ASIDE_KEPT = 1_000
@@ -39,7 +41,7 @@ _FIELDS = ("operation", "principal", "namespace", "request", "time_us", "order_k
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisQueueOptions:
-    """How much the queue holds, and for how long a taker.
+    """How much the queue holds, and for how long a taker. Raises BadConfig, naming the field.
 
     Attributes:
         max_entries: More are refused.
@@ -52,6 +54,9 @@ class RedisQueueOptions:
     retry_after_s: float = 1.0
     claim_after_s: float = 30.0
     must_persist: bool = True
+
+    def __post_init__(self) -> None:
+        check_ranges(self, QUEUE_RANGES)
 
 
 class RedisWriteQueue:

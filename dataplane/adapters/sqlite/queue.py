@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dataplane.adapters.queue_limits import QUEUE_RANGES
 from dataplane.adapters.sqlite import queue_statements as statements
 from dataplane.adapters.sqlite.connection import SqliteOptions, closed_on_error, lock, open_writer, translated
 from dataplane.adapters.sqlite.migrate import migrate
@@ -21,6 +22,7 @@ from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
 from dataplane.errors import BackendUnavailable, QueueFull
 from dataplane.ports import Clock
 from dataplane.ports.backend import Examination
+from memplane.options import check_ranges
 
 BACKEND = "queue"
 LOOK_AGAIN_S = 1.0
@@ -29,7 +31,7 @@ LOOK_AGAIN_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SqliteQueueOptions:
-    """How much the queue holds, and for how long a taker.
+    """How much the queue holds, and for how long a taker. Raises BadConfig, naming the field.
 
     Attributes:
         max_entries: More are refused.
@@ -42,6 +44,9 @@ class SqliteQueueOptions:
     retry_after_s: float = 1.0
     claim_after_s: float = 30.0
     synchronous_full: bool = False
+
+    def __post_init__(self) -> None:
+        check_ranges(self, QUEUE_RANGES)
 
 
 class SqliteWriteQueue:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from memplane.options import options_from
+from memplane.options import check_ranges, options_from
 from memplane.settings import BadConfig, Secret
 
 
@@ -57,3 +57,12 @@ def test_a_secret_of_the_wrong_type_is_not_shown() -> None:
     with pytest.raises(BadConfig, match=r"store\.password: what is given is not a text") as raised:
         options_from(Options, "store", {"url": "u", "password": 12345})
     assert "12345" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("size", "timeout_s"), [(5, 1.0), (4, 0.0), (4, float("nan"))])
+def test_a_number_out_of_its_range_is_named(size: int, timeout_s: float) -> None:
+    ranges = {"size": (1, 4), "timeout_s": (0.01, 600)}
+    check_ranges(Options("u"), ranges)
+    named = "size: 5 is not from 1 to 4" if size == 5 else f"timeout_s: {timeout_s!r} is not from 0.01 to 600"
+    with pytest.raises(BadConfig, match=named):
+        check_ranges(Options("u", size=size, timeout_s=timeout_s), ranges)

@@ -1,7 +1,7 @@
 import pytest
 
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
-from memplane.settings import Secret
+from memplane.settings import BadConfig, Secret
 
 
 @pytest.mark.parametrize(
@@ -14,14 +14,14 @@ from memplane.settings import Secret
         ({"prefix": "A"}, "prefix: 'A'"),
         ({"username": "u"}, "password: username and password go together"),
         ({"username": "u", "password": Secret("p"), "api_key": Secret("k")}, "api_key: give it or"),
-        ({"shards": 0}, "shards: 0 is less than 1"),
-        ({"replicas": -1}, "replicas: -1 is less than 0"),
-        ({"bulk_bytes": 1}, "bulk_bytes: 1 is less than 65536"),
-        ({"open_timeout_s": float("nan")}, "open_timeout_s: nan is not above 0"),
+        ({"shards": 0}, "shards: 0 is not from 1"),
+        ({"replicas": -1}, "replicas: -1 is not from 0"),
+        ({"bulk_bytes": 1}, "bulk_bytes: 1 is not from 65536"),
+        ({"open_timeout_s": float("nan")}, "open_timeout_s: nan is not from 0.01"),
     ],
 )
 def test_what_cannot_be_is_named(changes: dict[str, object], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(BadConfig, match=problem):
         ElasticsearchOptions(**changes)  # type: ignore[arg-type]  # wrong on purpose
 
 
