@@ -56,14 +56,16 @@ class EndpointOptions:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
+        if "@" in self.url:  # first of all, for other messages show the URL
+            raise BadConfig("url: give it without user and password; the key has a setting of its own")
         try:
             parts, _port = urlsplit(self.url), urlsplit(self.url).port
         except ValueError as error:
             raise BadConfig(f"url: {self.url!r} is not a base URL: {error}") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise BadConfig(f"url: {self.url!r} is not a base URL such as http://host:8080/v1")
-        if parts.username or parts.query or parts.fragment:
-            raise BadConfig("url: give it without user, query and fragment; the key has a setting of its own")
+        if parts.query or parts.fragment:
+            raise BadConfig("url: give it without query and fragment; the key has a setting of its own")
         if not self.model:
             raise BadConfig("model: is required; give the name by which the endpoint knows it")
         if any(not "!" <= character <= "~" for character in self.api_key or ""):

@@ -95,11 +95,13 @@ class QdrantOptions:
         return urlsplit(self.url).scheme == "https"
 
     def _check_url(self) -> None:
+        if "@" in self.url:  # first of all, for other messages show the URL
+            raise BadConfig("url: give it without user and password; the key has a setting of its own")
         try:
             parts, _port = urlsplit(self.url), urlsplit(self.url).port
         except ValueError as error:
             raise BadConfig(f"url: {self.url!r} is not an address: {error}") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise BadConfig(f"url: {self.url!r} is not an address such as http://host:{GRPC_PORT}")
-        if parts.username or parts.path.strip("/") or parts.query or parts.fragment:
-            raise BadConfig("url: give it without user, path, query and fragment; the key has a setting of its own")
+        if parts.path.strip("/") or parts.query or parts.fragment:
+            raise BadConfig("url: give it without path, query and fragment; the key has a setting of its own")

@@ -19,6 +19,8 @@ def options(**changes: Any) -> EndpointOptions:
         {"url": "http://host:99999/v1"},
         {"url": "http://[::1/v1"},
         {"url": "http://me:secret@host/v1"},
+        {"url": "http://me:secret@host:99999/v1"},
+        {"url": "http://me:secret/@host/v1"},
         {"url": "http://host/v1?key=secret"},
         {"model": ""},
         {"dimension": 0},

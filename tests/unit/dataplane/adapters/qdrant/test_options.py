@@ -14,6 +14,7 @@ from memplane.settings import BadConfig, Secret
         ({"url": "http://"}, "url"),
         ({"url": "http://host:port"}, "url"),
         ({"url": "http://user@host"}, "url"),
+        ({"url": "http://user:secret@host:99999"}, "url"),
         ({"url": "http://host/path"}, "url"),
         ({"prefix": "mem-plane"}, "prefix"),
         ({"prefix": ""}, "prefix"),
@@ -26,8 +27,9 @@ from memplane.settings import BadConfig, Secret
     ],
 )
 def test_what_cannot_be_right_is_named(given: dict[str, Any], named: str) -> None:
-    with pytest.raises(BadConfig, match=f"^{named}: "):
+    with pytest.raises(BadConfig, match=f"^{named}: ") as raised:
         QdrantOptions(**given)
+    assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
