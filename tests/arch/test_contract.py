@@ -8,8 +8,10 @@ from controlplane.server import PolicyAdminServicer
 from controlplane.stream import PolicyDiscoveryServicer
 from dataplane import model
 from dataplane.logic.filters import FIELDS
+from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
 from memplane.v1 import (
+    maintenance_service_pb2,
     memory_pb2,
     memory_service_pb2,
     policy_admin_service_pb2,
@@ -37,6 +39,7 @@ def test_our_enums_have_the_contracts_names_and_numbers(ours: type[IntEnum], the
     ("module", "service", "servicer"),
     [
         (memory_service_pb2, "MemoryService", MemoryService),
+        (maintenance_service_pb2, "MaintenanceService", MaintenanceService),
         (policy_admin_service_pb2, "PolicyAdminService", PolicyAdminServicer),
         (policy_discovery_service_pb2, "PolicyDiscoveryService", PolicyDiscoveryServicer),
     ],
