@@ -314,7 +314,7 @@ class IndexContract:
         await index.flush(deadline())
         assert set((await versions(index)).values()) == {3}
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(filter=filters(), scope=scopes())
     async def test_filters_mean_what_matches_says(
         self, filled: Index, find: Searching, filter: Filter, scope: Scope

@@ -51,7 +51,7 @@ def naively_allowed(rbac: Rbac, principal: str, permission: str, namespace: str 
     return effects == {"allow"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rbac=rules, asked=st.lists(namespaces | st.none(), min_size=1, max_size=8))
 def test_the_index_decides_as_the_rules_do(rbac: Rbac, asked: list[str | None]) -> None:
     index = AccessIndex(rbac, None)
@@ -63,7 +63,7 @@ def test_the_index_decides_as_the_rules_do(rbac: Rbac, asked: list[str | None]) 
                 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     rbac=rules,
     namespace=st.text(max_size=20) | namespaces,

@@ -80,13 +80,13 @@ def check(content: bytes) -> None:
         assert effective_values(compiled, "dept.sales.agent_a")
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(edited())
 def test_an_edited_file_is_accepted_or_told_about(content: bytes) -> None:
     check(content)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
 @example(b"%YAML 1.1\n---\nwrite_policy: {dedup: yes}\n")
 @example(b"%TAG ! tag:x,2000:\n---\n{}\n")

@@ -46,7 +46,7 @@ def count_tokens(text: str) -> int:
 
 
 @given(ITEMS, st.integers(min_value=1, max_value=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_budget_holds_and_nothing_is_lost_without_being_counted(items: list[ContextItem], budget: int) -> None:
     rendered = render_context(items, budget, count_tokens, ContextPolicy())
     assert rendered.token_count == count_tokens(rendered.text) <= budget
@@ -55,7 +55,7 @@ def test_the_budget_holds_and_nothing_is_lost_without_being_counted(items: list[
 
 
 @given(ITEMS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_one_memory_is_one_line_between_the_only_two_markers(items: list[ContextItem]) -> None:
     rendered = render_context(items, 100_000, count_tokens, ContextPolicy())
     first, *lines, last = rendered.text.splitlines()

@@ -48,20 +48,20 @@ def field_values(draw: st.DrawFn) -> dict[str, FieldValue]:
 
 
 @given(FILTERS, field_values())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_exactly_one_of_a_filter_and_its_negation_holds(filter: Filter, fields: dict[str, FieldValue]) -> None:
     assert matches(filter, fields) != matches(Not(filter), fields)
 
 
 @given(st.lists(FILTERS, min_size=1, max_size=3), field_values())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_groups_follow_de_morgan(filters: list[Filter], fields: dict[str, FieldValue]) -> None:
     none_of = AllOf(tuple(Not(one) for one in filters))
     assert matches(Not(AnyOf(tuple(filters))), fields) == matches(none_of, fields)
 
 
 @given(conditions(), field_values())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_not_equals_is_the_opposite_of_equals(condition: Condition, fields: dict[str, FieldValue]) -> None:
     if condition.operator is Operator.EQUALS:
         opposite = Condition(condition.field, Operator.NOT_EQUALS, condition.values)
@@ -69,7 +69,7 @@ def test_not_equals_is_the_opposite_of_equals(condition: Condition, fields: dict
 
 
 @given(conditions(), field_values())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_in_is_any_of_equals(condition: Condition, fields: dict[str, FieldValue]) -> None:
     if condition.operator is Operator.IN:
         equals = AnyOf(tuple(Condition(condition.field, Operator.EQUALS, (value,)) for value in condition.values))
@@ -77,7 +77,7 @@ def test_in_is_any_of_equals(condition: Condition, fields: dict[str, FieldValue]
 
 
 @given(FILTERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_nothing_is_wrong_with_a_right_filter(filter: Filter) -> None:
     shallow = [problem for problem in check(filter) if "deeper than" not in problem[1]]
     assert shallow == []
@@ -96,7 +96,7 @@ WILD: st.SearchStrategy[Filter] = st.recursive(
 
 
 @given(WILD, field_values())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_filter_is_refused_or_can_be_used(filter: Filter, fields: dict[str, FieldValue]) -> None:
     if not check(filter):
         assert isinstance(matches(filter, fields), bool)

@@ -52,7 +52,7 @@ class Model:
             self.fleet.tells(node_id, self.serves[node_id])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(STEPS, max_size=40))
 def test_the_fleet_tells_the_truth_after_any_history(steps: list[tuple[str, str, int]]) -> None:
     model = Model()

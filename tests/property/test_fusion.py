@@ -20,7 +20,7 @@ POLICIES = st.builds(
 
 
 @given(LISTS, POLICIES, st.integers(min_value=0, max_value=10))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_listed_id_comes_once_and_fewer_are_a_beginning_of_all(
     lists: dict[str, list[Candidate]], policy: FusionPolicy, top_n: int
 ) -> None:
@@ -42,7 +42,7 @@ def listed(**scores: float) -> list[Candidate]:
     },
     FusionPolicy(method="rrf", vector_weight=1.0, text_weight=1.0),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_order_within_lists_and_of_lists_does_not_matter(
     lists: dict[str, list[Candidate]], policy: FusionPolicy
 ) -> None:
@@ -51,14 +51,14 @@ def test_the_order_within_lists_and_of_lists_does_not_matter(
 
 
 @given(st.dictionaries(IDS, SCORES, min_size=1), POLICIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_one_list_keeps_its_order(scores: dict[str, float], policy: FusionPolicy) -> None:
     fused = fuse({"vector": [Candidate(one, 1, score) for one, score in scores.items()]}, policy, 100)
     assert fused == sorted(scores, key=lambda one: (-scores[one], one))
 
 
 @given(LISTS, POLICIES, st.floats(min_value=0.5, max_value=8.0), st.floats(min_value=-5.0, max_value=5.0))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_best_of_every_list_comes_first_on_any_scale(
     lists: dict[str, list[Candidate]], policy: FusionPolicy, factor: float, shift: float
 ) -> None:

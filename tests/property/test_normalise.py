@@ -17,7 +17,7 @@ TEXTS = st.one_of(
 @given(TEXTS)
 @example("a" + "\u0344" * 70)
 @example("👩\u200d\u200b👩")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_normalising_twice_changes_nothing_more(text: str) -> None:
     once = normalise_content(text)
     assert normalise_content(once) == once
@@ -26,7 +26,7 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_comes_out_is_composed_encodable_and_free_of_controls(text: str) -> None:
     clean = normalise_content(text)
     clean.encode()
@@ -37,7 +37,7 @@ def test_what_comes_out_is_composed_encodable_and_free_of_controls(text: str) ->
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F), min_size=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_plain_words_are_left_alone_but_for_composition(text: str) -> None:
     assert normalise_content(text) == unicodedata.normalize("NFC", text)
 
@@ -46,6 +46,6 @@ PARTS = st.tuples(st.text("ab.", max_size=4), st.text("ab.", max_size=4), st.sam
 
 
 @given(PARTS, PARTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_hashes_are_equal_only_for_equal_parts(one: tuple[str, str, Kind], other: tuple[str, str, Kind]) -> None:
     assert (content_hash(*one) == content_hash(*other)) == (one == other)

@@ -16,7 +16,7 @@ POLICIES = st.builds(
 
 
 @given(STRENGTHS, INSTANTS, INSTANTS, INSTANTS, POLICIES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_without_hits_strength_never_rises(
     strength: float, anchor_us: int, one_us: int, other_us: int, policy: DecayPolicy
 ) -> None:
@@ -26,7 +26,7 @@ def test_without_hits_strength_never_rises(
 
 
 @given(STRENGTHS, INSTANTS, INSTANTS, POLICIES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_moving_the_anchor_along_changes_nothing(
     strength: float, first_us: int, second_us: int, policy: DecayPolicy
 ) -> None:
@@ -36,7 +36,7 @@ def test_moving_the_anchor_along_changes_nothing(
 
 
 @given(STRENGTHS, INSTANTS, INSTANTS, POLICIES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_hit_never_weakens_nor_passes_the_maximum(
     strength: float, anchor_us: int, now_us: int, policy: DecayPolicy
 ) -> None:

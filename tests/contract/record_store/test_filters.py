@@ -100,7 +100,7 @@ field_map_lists = st.lists(field_maps, min_size=1, max_size=8)
 filter_lists = st.lists(filters, min_size=1, max_size=20)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(field_map_lists, filter_lists)
 def test_every_filter_means_what_the_reference_says(maps: list[dict[str, FieldValue]], asked: list[Filter]) -> None:
     async def run() -> None:
@@ -112,7 +112,7 @@ def test_every_filter_means_what_the_reference_says(maps: list[dict[str, FieldVa
     asyncio.run(run())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(maps=field_map_lists, asked=filter_lists)
 def test_every_filter_means_so_in_postgres(
     migrated_postgres: PostgresOptions, maps: list[dict[str, FieldValue]], asked: list[Filter]

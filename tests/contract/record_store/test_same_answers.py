@@ -268,7 +268,7 @@ async def check(store: RecordStore, history: list[list[Commit] | Step]) -> None:
     assert await everything(store, deadline_s) == await everything(inmemory, deadline_s)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps)
 def test_sqlite_answers_alike_after_any_history(history: list[list[Commit] | Step]) -> None:
     async def run() -> None:
@@ -281,7 +281,7 @@ def test_sqlite_answers_alike_after_any_history(history: list[list[Commit] | Ste
     asyncio.run(run())
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(history=steps)
 def test_postgres_answers_alike_after_any_history(
     migrated_postgres: PostgresOptions, history: list[list[Commit] | Step]

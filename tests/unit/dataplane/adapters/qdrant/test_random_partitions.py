@@ -28,7 +28,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, str, str]]:
     return steps
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(history=histories())
 async def test_searches_find_what_was_written_last(history: list[tuple[str, str, str]]) -> None:
     options = QdrantOptions(partition_refresh_s=0.01)
