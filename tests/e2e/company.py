@@ -82,6 +82,9 @@ adapter = "pgvector"
 
 [text_index]
 adapter = "tsvector"
+
+[queue]
+adapter = "postgres"
 """
     )
     return path

@@ -36,7 +36,8 @@ SELECT is_left OR EXISTS (SELECT FROM memplane.queued_writes WHERE operation = %
 )
 """Whether the write is in the queue afterwards."""
 
-TAKE_TURN: Final = "SELECT pg_advisory_xact_lock(7236833521446219)"
+# Until the table is analysed the planner takes most writes to be in somebody's hands, and reads all to find them.
+TAKE_TURN: Final = "SELECT pg_advisory_xact_lock(7236833521446219), set_config('enable_seqscan', 'off', true)"
 
 GIVE_BACK: Final = """
 UPDATE memplane.queued_writes SET owner = '', turn = 0, taken_until_us = 0, deliveries = deliveries - 1
