@@ -30,6 +30,10 @@ class Admitted:
     verdict: Verdict
     caller: Caller
 
+    def at(self, now_us: int) -> "Admitted":
+        """The same, settled at a later time."""
+        return replace(self, admission=replace(self.admission, now_us=now_us))
+
     @property
     def scope(self) -> Scope:
         """The draft's own namespace."""

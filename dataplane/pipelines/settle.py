@@ -80,8 +80,8 @@ class Settlement:
         self, items: Sequence[Admitted | Refused], degraded: DegradedNotes, deadline_s: float
     ) -> list[Settled | MemPlaneError | None]:
         """The outcome of what one commit stores, index-aligned; None of what is to be settled by itself, in order."""
-        free = {index: items[index] for index in unrelated(items)}
         settled: list[Settled | MemPlaneError | None] = [None] * len(items)
+        free = {index: items[index] for index in unrelated(items)} if len(items) > 1 else {}
         if len(free) < 2:
             return settled
         subjects = {item.subject for item in free.values() if isinstance(item, Admitted)}

@@ -13,7 +13,7 @@ import numpy as np
 
 from dataplane.changes import Commit
 from dataplane.logic.dedup import may_merge
-from dataplane.model import Pool, State
+from dataplane.model import Draft, Pool, State
 from dataplane.pipelines.neighbours import Shelf, most_similar
 from dataplane.pipelines.plans import Admitted
 from memplane.v1 import memory_service_pb2
@@ -23,9 +23,9 @@ from memplane.v1 import memory_service_pb2
 class Refused:
     """A draft that the gate refused: the answer, and the commit that logs it."""
 
+    draft: Draft
     response: memory_service_pb2.WriteMemoryResponse
     commit: Commit
-    validate_only: bool
 
 
 def unrelated(items: Sequence[Admitted | Refused]) -> list[int]:
@@ -43,23 +43,19 @@ def unrelated(items: Sequence[Admitted | Refused]) -> list[int]:
 
 def _keys(item: Admitted | Refused) -> Iterator[tuple[object, ...]]:
     """What related items have in common."""
-    if isinstance(item, Refused):
-        if item.commit.request is not None:
-            yield "request", item.commit.request.request_id
-        return
     draft = item.draft
     if draft.request_id:
         yield "request", draft.request_id
-    if draft.fact_key:
-        yield "fact", item.subject, draft.fact_key
-    yield "content", item.content
+    if isinstance(item, Admitted):
+        yield "content", item.content
+        if draft.fact_key:
+            yield "fact", item.subject, draft.fact_key
 
 
 def _goes_alone(item: Admitted | Refused) -> bool:
-    if isinstance(item, Refused):
-        return item.validate_only
-    is_private = item.draft.pool is Pool.PRIVATE and item.verdict.state is State.ACTIVE
-    return item.draft.validate_only or not is_private
+    if item.draft.validate_only or isinstance(item, Refused):
+        return item.draft.validate_only
+    return item.draft.pool is Pool.SHARED or item.verdict.state is not State.ACTIVE
 
 
 def _repeats(items: Sequence[Admitted | Refused]) -> set[int]:

@@ -128,48 +128,27 @@ class WritePipeline:
         degraded: DegradedNotes,
         deadline_s: float,
     ) -> list[Outcome]:
-        together = await self._decide_together(steps, embeddings, caller, degraded, deadline_s)
-        outcomes: list[Outcome] = []
-        for index, (step, embedding) in enumerate(zip(steps, embeddings, strict=True)):
-            if not isinstance(step, _Prepared):
-                outcomes.append(step)
-            elif index in together:
-                outcomes.append(together[index])
-            else:
-                outcomes.append(await self._decide(step, embedding, caller, degraded, deadline_s))
-        return outcomes
-
-    async def _decide_together(
-        self,
-        steps: Sequence[_Step],
-        embeddings: Sequence[Vector | None],
-        caller: Caller,
-        degraded: DegradedNotes,
-        deadline_s: float,
-    ) -> dict[int, Outcome]:
-        """By index, the outcomes of what can be stored by one commit; the rest is to be decided one by one."""
-        prepared = {index: step for index, step in enumerate(steps) if isinstance(step, _Prepared)}
-        if len(prepared) < 2:
-            return {}
-        judged = [self._judge(step, embeddings[index], caller) for index, step in prepared.items()]
-        settled = await self._parts.settlement.settle_together(judged, degraded, deadline_s)
-        return {index: outcome for index, outcome in zip(prepared, settled, strict=True) if outcome is not None}
+        judged = {
+            index: self._judge(step, embeddings[index], caller)
+            for index, step in enumerate(steps)
+            if isinstance(step, _Prepared)
+        }
+        outcomes = {index: step for index, step in enumerate(steps) if not isinstance(step, _Prepared)}
+        together = await self._parts.settlement.settle_together(list(judged.values()), degraded, deadline_s)
+        for (index, item), outcome in zip(judged.items(), together, strict=True):
+            outcomes[index] = outcome or await self._decide(item, caller, degraded, deadline_s)
+        return [outcomes[index] for index in range(len(steps))]
 
     async def _decide(
-        self,
-        prepared: _Prepared,
-        embedding: Vector | None,
-        caller: Caller,
-        degraded: DegradedNotes,
-        deadline_s: float,
+        self, judged: Admitted | Refused, caller: Caller, degraded: DegradedNotes, deadline_s: float
     ) -> Outcome:
         try:
-            judged = self._judge(prepared, embedding, caller)
             if isinstance(judged, Refused):
                 return await self._log(judged, deadline_s)
-            return await self._parts.settlement.settle(judged, degraded, deadline_s)
+            late = judged.at(self._parts.clock.now_us())
+            return await self._parts.settlement.settle(late, degraded, deadline_s)
         except DuplicateRequest:
-            return await self._replays.of_first(prepared.draft, caller, deadline_s)
+            return await self._replays.of_first(judged.draft, caller, deadline_s)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
@@ -208,7 +187,7 @@ class WritePipeline:
         )
 
     async def _log(self, refused: Refused, deadline_s: float) -> Settled:
-        if not refused.validate_only:
+        if not refused.draft.validate_only:
             result = (await self._parts.store.commit([refused.commit], deadline_s))[0]
             if result.error is not None:
                 raise result.error
@@ -300,7 +279,7 @@ def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Ref
         decision=logged,
         request=identified(draft).record(caller, response.SerializeToString(), now_us),
     )
-    return Refused(response, commit, validate_only=draft.validate_only)
+    return Refused(draft, response, commit)
 
 
 def _newest(outcomes: Sequence[Outcome]) -> dict[str, int]:
