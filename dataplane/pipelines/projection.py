@@ -68,8 +68,8 @@ class Applier:
             return await self._together(rows)
         except BackendUnavailable:
             raise
-        except Exception as error:  # a defect, or one row that the index cannot take: it is found by trying each
-            log.warning("a batch of %d for %s failed: %r", len(rows), self._projection.name, error, exc_info=True)
+        except Exception:  # a defect, or one row that the index cannot take: it is found by trying each
+            log.warning("a batch of %d for %s failed", len(rows), self._projection.name, exc_info=True)
         failed: dict[str, str] = {}
         for row in rows:
             failed.update(await self._alone(row))
@@ -80,8 +80,10 @@ class Applier:
             return await self._together([row])
         except BackendUnavailable:
             raise
-        except Exception as error:  # noqa: BLE001 - counted with the row, which is tried again and then given up
-            return {row.memory_id: f"{type(error).__name__}: {error}"}
+        except Exception as error:  # counted with the row, which is tried again and then given up
+            # Its text may quote content, and the reason is shown to those who may not read that.
+            log.exception("%s cannot be brought into %s", row.memory_id, self._projection.name)
+            return {row.memory_id: f"a defect ({type(error).__name__}); the log says more"}
 
     async def _together(self, rows: Sequence[OutboxRow]) -> dict[str, str]:
         gone = [IndexKey(row.memory_id, row.namespace) for row in rows if not _is_indexed(row)]

@@ -139,10 +139,6 @@ class Projector:
         """Stops projecting; writes go on and are found from the record store."""
         self._running.clear()
 
-    def resume(self) -> None:
-        """Goes on projecting."""
-        self._running.set()
-
     def wake(self) -> None:
         """Tells that there may be new rows."""
         self._wake.set()
@@ -210,7 +206,7 @@ class Projector:
             except BackendUnavailable as error:
                 await self._back_off(f"{error.backend}: {error.words}")
             except Exception as error:  # noqa: BLE001 - the loop must live on: told in last_error, logged, tried again
-                await self._back_off(f"{type(error).__name__}: {error}", error)
+                await self._back_off(f"a defect ({type(error).__name__}); the log says more", error)
             else:
                 self.last_error, self._failures = "", 0
                 if drained:
