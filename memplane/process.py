@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-LIBRARIES = ("elastic_transport", "httpx", "httpcore", "watchfiles", "psycopg", "qdrant_client", "asyncio")
-"""Libraries that log every call, with its address and what stands in it."""
+OURS = "memplane"
+"""How the names of our own loggers begin. Libraries may log every call, with its address and what stands in it."""
 
 
 class FolderInUse(Exception):
@@ -30,9 +30,8 @@ class SystemClock:
 
 def log_to_stderr() -> None:
     """Logs what matters to stderr: of our own modules from INFO on, of libraries warnings alone."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for name in LIBRARIES:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger(OURS).setLevel(logging.INFO)
 
 
 def lock_folder(folder: Path, owner: str) -> IO[bytes]:

@@ -26,7 +26,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.model import SYSTEM_SCOPE, Scope
 from dataplane.ports import CommitResult
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger("memplane.record_store")
 
 _ATTEMPTS_TOGETHER = 4
 _ATTEMPTS_ALONE = 20
@@ -136,7 +136,7 @@ class Committer:
             try:
                 [result] = await self._transact([commit], deadline_s)
             except _OUTRUN as error:
-                logger.info("another process was first (%s); planning the commit anew", error.sqlstate)
+                log.info("another process was first (%s); planning the commit anew", error.sqlstate)
             else:
                 return result
         raise BackendUnavailable(BACKEND, "other writes were always first")

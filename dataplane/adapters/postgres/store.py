@@ -28,7 +28,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.model import SYSTEM_SCOPE, Kind, Memory, Scope, Vector
 from dataplane.ports import Clock, CommitResult, ContentKey, Examination, RecordReads
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger("memplane.record_store")
 
 _HEAD: Final = columns("m")
 _FIND_SAME_CONTENT = """
@@ -204,7 +204,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
             try:
                 await self._pool.read(Scope(()), _MAKE_PARTITIONS, {"months": MONTHS_AHEAD}, loop.time() + _PATIENCE_S)
             except BackendUnavailable as error:
-                logger.warning("the partitions of the coming months were not made: %s", error.detail)
+                log.warning("the partitions of the coming months were not made: %s", error.detail)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_DAY_S):
                     await self._closing.wait()

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from dataplane.adapters.sqlite.connection import BACKEND, SqliteOptions, as_unavailable
 from dataplane.errors import BackendUnavailable
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger("memplane.record_store")
 
 T = TypeVar("T")
 # What one write can do wrong by itself; every other error of SQLite concerns the file.
@@ -133,7 +133,7 @@ class Writer:
             self._connection.execute("COMMIT")
             self._wipe(any(outcome.job.wipes and not outcome.error for outcome in outcomes))
         except sqlite3.Error as error:
-            logger.warning("a transaction of %d writes failed: %s", len(jobs), as_unavailable(error).detail)
+            log.warning("a transaction of %d writes failed: %s", len(jobs), as_unavailable(error).detail)
             self._roll_back()
             return [_Outcome(job, error=as_unavailable(error)) for job in jobs]
         return outcomes
@@ -145,7 +145,7 @@ class Writer:
             with savepoint(self._connection):
                 return _Outcome(job, value=job.work(self._connection))
         except _OWN_FAULTS as error:
-            logger.exception("a write was refused by the schema")
+            log.exception("a write was refused by the schema")
             return _Outcome(job, error=as_unavailable(error))
         except sqlite3.Error:
             raise
@@ -157,7 +157,7 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            logger.exception("a failed transaction could not be rolled back")
+            log.exception("a failed transaction could not be rolled back")
 
     def _wipe(self, asked: bool) -> None:
         """Empties the write-ahead log; when a long read is in the way, the next transaction tries again."""
@@ -168,13 +168,13 @@ class Writer:
             self._wipe_due = bool(busy)
         except sqlite3.Error as error:
             self._wipe_due = True
-            logger.warning("the write-ahead log still holds erased content: %s", as_unavailable(error).detail)
+            log.warning("the write-ahead log still holds erased content: %s", as_unavailable(error).detail)
 
     def _deliver(self, outcomes: list[_Outcome]) -> None:
         try:
             self._loop.call_soon_threadsafe(_answer, outcomes)
         except RuntimeError:
-            logger.warning("the event loop ended before %d writes were answered", len(outcomes))
+            log.warning("the event loop ended before %d writes were answered", len(outcomes))
 
 
 def _answer(outcomes: list[_Outcome]) -> None:

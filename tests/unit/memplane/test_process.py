@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -25,3 +27,16 @@ def test_a_folder_is_held_by_one_process_which_is_named(tmp_path):
 def test_a_plane_says_where_it_serves_as_it_was_told_to(capsys, how, said):
     say_ready(how, "data", "127.0.0.1:1")
     assert capsys.readouterr().out == said
+
+
+def test_libraries_log_warnings_alone_and_our_own_modules_what_matters():
+    code = """
+import logging
+from memplane.process import log_to_stderr
+log_to_stderr()
+for name in ("httpx", "a.library", "memplane.dataplane"):
+    logging.getLogger(name).info("told by %s", name)
+logging.getLogger("a.library").warning("warned")
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stderr
+    assert [line.partition(": ")[2] for line in told.splitlines()] == ["told by memplane.dataplane", "warned"]
