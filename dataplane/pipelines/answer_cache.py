@@ -77,8 +77,6 @@ class AnswerCache:
     """
 
     def __init__(self, cache: Cache, store: RecordStore, clock: Clock, *, hears_all: bool):
-        self.hit_count = 0
-        self.miss_count = 0
         self._cache = cache
         self._store = store
         self._clock = clock
@@ -102,9 +100,7 @@ class AnswerCache:
             await _wait(first, deadline_s)
             known = await self._known(wish, place, await self._value(wish, key, deadline_s), deadline_s)
         if known is not None:
-            self.hit_count += 1
             return known
-        self.miss_count += 1
         return await self._find_and_keep(wish, place, find, deadline_s)
 
     async def _find_and_keep(

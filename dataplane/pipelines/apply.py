@@ -65,7 +65,7 @@ class ApplyParts:
 
 
 class QueueConsumer:
-    """Takes and applies until it is stopped. `applied_count` and `failed_turns` are for metrics."""
+    """Takes and applies until it is stopped; counts the writes applied and the turns that failed."""
 
     def __init__(self, parts: ApplyParts, options: ApplyOptions):
         self._parts = parts

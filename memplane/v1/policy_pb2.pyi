@@ -429,7 +429,7 @@ class BackendProblem(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """For programs, such as `EVICTS`."""
+    """For programs, such as `EVICTION_ON`."""
     message: _builtins.str
     """What is wrong and what to do."""
     def __init__(

@@ -51,11 +51,6 @@ class RedisConnection:
             raise
         return connection
 
-    @property
-    def is_cluster(self) -> bool:
-        """Whether keys lie on several nodes."""
-        return isinstance(self.client, RedisCluster)
-
     def key(self, *parts: str) -> str:
         """The name of a key: the prefix and the parts, with colons between. Parts hold nothing of content."""
         return ":".join((self.options.prefix, *parts))

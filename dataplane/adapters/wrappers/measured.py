@@ -17,7 +17,7 @@ REFUSED = "refused"
 
 
 class Observe(Protocol):
-    """Hears of every call's end."""
+    """Hears of the end of every call that was not cancelled."""
 
     def __call__(self, backend: str, operation: str, outcome: str, seconds: float, /) -> None:
         """Counts a call of the port method `operation`."""

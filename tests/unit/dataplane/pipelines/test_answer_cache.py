@@ -72,7 +72,8 @@ def parts() -> Parts:
 
 async def test_an_equal_question_gets_the_same_answer_without_finding_it_again(parts: Parts) -> None:
     first, second = await parts.ask(), await parts.ask()
-    assert (parts.finding.times, parts.answers.hit_count, parts.answers.miss_count) == (1, 1, 1)
+    assert parts.finding.times == 1
+    assert (first.is_known, second.is_known) == (False, True)
     before, after = first.hits[0], second.hits[0]
     assert after == replace(before, candidate=replace(before.candidate, embedding=None))
     assert second.weights == first.weights
