@@ -14,7 +14,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a backend that answers: a code for programs, and for people what is wrong and what to do."""
+    """Something wrong with a backend that answers.
+
+    `code`, such as READ_ONLY, is for programs; `message`, "what is wrong; what to do", for people.
+    """
 
     code: str
     message: str

@@ -108,7 +108,7 @@ async def test_a_read_only_index_is_told_and_nothing_is_lost(
     (await http.put(f"/{ALIAS}/_settings", json=blocks)).raise_for_status()
     with pytest.raises(BackendUnavailable, match="read-only"):
         await index.upsert([entry("two")], deadline())
-    assert await problems(index) == {"read_only"}
+    assert await problems(index) == {"READ_ONLY"}
     with pytest.raises(Misconfigured, match="free space"):
         await ElasticsearchTextIndex.open(options, "rule-1")
     (await http.put(f"/{ALIAS}/_settings", json=dict.fromkeys(blocks))).raise_for_status()
@@ -130,7 +130,7 @@ async def test_an_index_that_is_gone_is_told_and_never_made_by_a_write(
         with pytest.raises(BackendUnavailable, match="lost the index"):
             await call
     assert (await http.get("/_cat/indices?format=json")).json() == []
-    assert await problems(index) == {"index_missing"}
+    assert await problems(index) == {"INDEX_MISSING"}
     again = await ElasticsearchTextIndex.open(options, "rule-1")
     assert again.recreated
     await again.close()
@@ -142,7 +142,7 @@ async def test_copies_that_have_no_node_are_told(options: ElasticsearchOptions, 
         ElasticsearchOptions(hosts=options.hosts, prefix="copies", replicas=1), "rule-1"
     )
     (problem,) = (await opened.examine(deadline())).problems
-    assert problem.code == "yellow"
+    assert problem.code == "COPIES_MISSING"
     assert "set replicas to 0" in problem.message
     await opened.close()
 

@@ -56,7 +56,7 @@ async def examine(connection: Connection, layout: Layout, deadline_s: float) -> 
         wrong = _misconfigured(refused, layout)
         if wrong is None:
             raise unavailable(refused.status, refused.kind) from None
-        return Examination("Elasticsearch", (Problem("access", wrong.problem),))
+        return Examination("Elasticsearch", (Problem("ACCESS_REFUSED", wrong.problem),))
     return Examination(f"Elasticsearch {', '.join(sorted(versions))}", tuple(problems))
 
 
@@ -123,29 +123,29 @@ def _check_versions(versions: set[str]) -> None:
 def _version_problems(versions: set[str]) -> Iterator[Problem]:
     for version in sorted(versions):
         if int(version.partition(".")[0]) not in MAJORS:
-            yield Problem("server_version", f"Elasticsearch {version} is not supported; take one of 8 or 9")
+            yield Problem("SERVER_NOT_SUPPORTED", f"Elasticsearch {version} is not supported; take one of 8 or 9")
 
 
 def _index_problems(layout: Layout, described: Mapping[str, Any]) -> Iterator[Problem]:
     if not described:
-        yield Problem("index_missing", f"the index {layout.alias} is gone; start a data plane anew, then reindex")
+        yield Problem("INDEX_MISSING", f"the index {layout.alias} is gone; start a data plane anew, then reindex")
     for name, index in described.items():
         meta = index.get("mappings", {}).get("_meta", {})
         if layout.number_of(name) == 0 or {key: meta.get(key) for key in layout.meta} != layout.meta:
             advice = f"delete it (it is filled again from the record store), or set another prefix than that of {name}"
-            yield Problem("other_index", f"the index {name} was made by another program or release; {advice}")
+            yield Problem("INDEX_NOT_OURS", f"the index {name} was made by another program or release; {advice}")
         blocks = index.get("settings", {}).get("index", {}).get("blocks", {})
         for block, advice in _BLOCKS.items():
             if blocks.get(block) == "true":
-                yield Problem("read_only", f"the index {name} takes no writes; {advice}")
+                yield Problem("READ_ONLY", f"the index {name} takes no writes; {advice}")
 
 
 def _health_problems(health: Mapping[str, Any]) -> Iterator[Problem]:
     missing = f"{health['unassigned_shards']} of its shards lie on no node"
     if health["status"] == "red":
-        yield Problem("red", f"part of the index cannot be searched: {missing}; bring the missing nodes back")
+        yield Problem("SHARDS_MISSING", f"part of the index cannot be searched: {missing}; bring those nodes back")
     elif health["status"] == "yellow":
-        yield Problem("yellow", f"copies are missing: {missing}; add nodes, or set replicas to 0 on a single one")
+        yield Problem("COPIES_MISSING", f"copies are missing: {missing}; add nodes, or set replicas to 0 for one")
 
 
 def _misconfigured(refused: Refused, layout: Layout) -> Misconfigured | None:

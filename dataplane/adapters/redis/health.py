@@ -66,7 +66,7 @@ def _problems(facts: Facts) -> Iterator[Problem]:
 def _version_problems(facts: Facts) -> Iterator[Problem]:
     version = str(facts.get("redis_version", ""))
     if version and "valkey_version" not in facts and version_of(version) < OLDEST_VERSION:
-        yield Problem("OLD_VERSION", f"Redis {version} is too old; take 6.2 or newer")
+        yield Problem("SERVER_TOO_OLD", f"Redis {version} is too old; take 6.2 or newer")
 
 
 def _memory_problems(facts: Facts) -> Iterator[Problem]:
