@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from controlplane.fleet import Fleet
 from memplane import __version__
-from memplane.rpc.metrics import CallMetrics
+from memplane.rpc.metrics import CallMetrics, process_registry
 from memplane.v1 import policy_pb2
 
 
@@ -17,10 +16,7 @@ class ControlPlaneMetrics:
     """The registry of one process."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
+        self.registry = process_registry()
         self.calls = CallMetrics(self.registry)
 
     def tell_of(self, fleet: Fleet, folder_problem: Callable[[], str]) -> None:

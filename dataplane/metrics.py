@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memplane import __version__
-from memplane.rpc.metrics import CallMetrics
+from memplane.rpc.metrics import CallMetrics, process_registry
 from memplane.v1 import policy_pb2
 
 BACKEND_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -17,10 +17,7 @@ class DataPlaneMetrics:
     """The registry of one process, and who tells it what."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
+        self.registry = process_registry()
         self.calls = CallMetrics(self.registry)
         self._backends = Histogram(
             "memplane_backend_seconds",
