@@ -38,10 +38,11 @@ FROM jsonb_to_recordset(%(rows)s::text::jsonb) AS r (memory_id text, version big
 ON CONFLICT (memory_id) DO UPDATE SET version = excluded.version, namespace = excluded.namespace, pool = excluded.pool,
     fields = excluded.fields, fingerprint = excluded.fingerprint, embedding = excluded.embedding
 WHERE m.version <= excluded.version"""
+# The vector goes as a parameter of its own type, read once: cast from text, a prepared statement reads it for every row.
 _SEARCH = """
-SELECT m.memory_id, m.version, 1 - (m.embedding {distance} %(vector)s::text::{vector}) FROM memplane.{table} AS m
+SELECT m.memory_id, m.version, 1 - (m.embedding {distance} %(vector)s::{vector}) FROM memplane.{table} AS m
 WHERE {scope} AND {filter}
-ORDER BY m.embedding {distance} %(vector)s::text::{vector} LIMIT %(top_k)s::bigint"""
+ORDER BY m.embedding {distance} %(vector)s::{vector} LIMIT %(top_k)s::bigint"""
 _APPROXIMATE = """
 SELECT set_config('hnsw.ef_search', %(ef)s::text, true), set_config('hnsw.iterative_scan', 'strict_order', true)"""
 _EXACT = "SELECT set_config('enable_indexscan', 'off', true)"
