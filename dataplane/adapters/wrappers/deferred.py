@@ -51,15 +51,17 @@ class _Deferred:
         self._task: asyncio.Task[None] | None = asyncio.create_task(self._run(), name=f"opening-{backend}")
 
     def __getattr__(self, name: str) -> Any:
-        if self._inner is not None:
-            return getattr(self._inner, name)
         if not inspect.iscoroutinefunction(getattr(self._port, name, None)):
-            raise AttributeError(name)
+            if self._inner is None:
+                raise AttributeError(name)
+            return getattr(self._inner, name)
 
         async def call(*arguments: Any, **named: Any) -> Any:
             if self._inner is None:
                 raise BackendUnavailable(self._backend, self._problem)
-            return await getattr(self._inner, name)(*arguments, **named)
+            answer = await getattr(self._inner, name)(*arguments, **named)
+            # A record store that gives itself to read from: wrappers must know it again.
+            return self if answer is self._inner else answer
 
         return call
 

@@ -4,9 +4,10 @@ import pytest
 
 from dataplane.adapters.wrappers import deferred
 from dataplane.adapters.wrappers.deferred import opened_or_deferred
+from dataplane.adapters.wrappers.measured import measured_records
 from dataplane.errors import BackendUnavailable, Misconfigured
 from dataplane.model import Scope
-from dataplane.ports import Cache, Examination
+from dataplane.ports import Cache, Examination, RecordStore
 from tests.deadline import eventually_async
 
 SCOPE = Scope(("a",))
@@ -26,6 +27,9 @@ class Store:
 
     async def get(self, scope: Scope, keys: list[str], deadline_s: float) -> list[bytes | None]:
         return [b"v"]
+
+    async def reads(self, at_least: int, deadline_s: float) -> "Store":
+        return self
 
     async def examine(self, deadline_s: float) -> Examination:
         return Examination("Store 1")
@@ -90,3 +94,18 @@ async def test_a_wrong_setting_that_shows_later_is_a_problem() -> None:
     await asyncio.wait_for(told(), 10)
     assert problems == ["wrong password; give another"]
     await cache.close()
+
+
+async def test_a_record_store_that_came_late_is_read_as_itself_and_not_as_a_replica() -> None:
+    store = Store(BackendUnavailable("record_store", "refused"))
+    records = measured_records(await opened_or_deferred(RecordStore, "record_store", store.open), lambda *_: None)
+    store.failures.clear()
+
+    async def reads_from_itself() -> bool:
+        try:
+            return await records.reads(0, 0) is records
+        except BackendUnavailable:
+            return False
+
+    await eventually_async(reads_from_itself, bool)
+    await records.close()
