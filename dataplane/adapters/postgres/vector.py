@@ -38,7 +38,7 @@ FROM jsonb_to_recordset(%(rows)s::text::jsonb) AS r (memory_id text, version big
 ON CONFLICT (memory_id) DO UPDATE SET version = excluded.version, namespace = excluded.namespace, pool = excluded.pool,
     fields = excluded.fields, fingerprint = excluded.fingerprint, embedding = excluded.embedding
 WHERE m.version <= excluded.version"""
-# The vector goes as a parameter of its own type, read once: cast from text, a prepared statement reads it for every row.
+# The vector is a parameter of its own type, read once: cast from text, a prepared statement reads it for every row.
 _SEARCH = """
 SELECT m.memory_id, m.version, 1 - (m.embedding {distance} %(vector)s::{vector}) FROM memplane.{table} AS m
 WHERE {scope} AND {filter}

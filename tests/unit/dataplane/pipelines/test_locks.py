@@ -25,3 +25,18 @@ async def test_another_key_does_not_wait() -> None:
     locks = KeyedLocks()
     async with locks.hold("a"), asyncio.timeout(1), locks.hold("b"):
         pass
+
+
+async def test_those_who_want_several_keys_do_not_wait_for_each_other_for_ever() -> None:
+    locks, inside = KeyedLocks(), set[str]()
+
+    async def visit(*keys: str) -> None:
+        async with locks.hold_all((key,) for key in keys):
+            assert inside.isdisjoint(keys)
+            inside.update(keys)
+            await asyncio.sleep(0)
+            inside.difference_update(keys)
+
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(visit(*keys) for keys in ("ab", "ba", "cab", "bc", "aa", "") for _ in range(10)))
+    assert not locks._locks
