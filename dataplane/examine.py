@@ -12,7 +12,7 @@ log = logging.getLogger("memplane.dataplane.examine")
 
 INTERVAL_S = 10.0
 TIMEOUT_S = 5.0
-"""How long one examination may take; a backend that needs longer is told as not answering."""
+"""How long one examination may take; a backend that needs longer is told as not answering. Both are unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

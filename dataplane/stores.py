@@ -46,8 +46,9 @@ log = logging.getLogger("memplane.stores")
 P = TypeVar("P")
 
 OPEN_TIMEOUT_S = 8.0
-"""How long one try to open a server's backend may take."""
+"""How long one try to open a server's backend may take. Unmeasured."""
 WAITING_TEXTS = 4_096
+"""How many texts may wait for the bundled embedder; more are refused at once. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ from memplane.policy.snapshot import PolicySnapshot
 
 FLUSH_OWN_S = 2.0
 FLUSH_SERVER_S = 0.2
-"""How long what a server's index took may wait until searches see it; meanwhile they score it from the record store."""
+"""How long what an index took, one of our own or a server's, may wait for its flush. Until then searches score from the
+record store what a server took. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataplane.ports import RecordStore
 log = logging.getLogger("memplane.project")
 
 RETIRE_INTERVAL_S = 3_600.0
+"""How often it is looked for indexes that nobody follows any more. Unmeasured."""
 
 
 class Projectors:

@@ -23,7 +23,7 @@ from dataplane.model import IndexEntry, IndexKey, Pool
 HELD = ("memory_id", "version", "namespace", "fingerprint")
 MAX_ID_BYTES = 512
 ROUNDS = 3
-"""How often a conflict is looked into before the batch is left to the next try."""
+"""How often a conflict is looked into before the batch is left to the next try. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dataplane.ports import Examination
 PAGE = 10_000
 """Most hits of one answer (`index.max_result_window`)."""
 FETCHED = 1000
-"""Memories looked up by id in one request."""
+"""Memories looked up by id in one request. Unmeasured."""
 MAX_ROUTING_CHARACTERS = 2000
 """Routing goes into the URL, whose line a server bounds at 4 KiB; a scope of more namespaces asks every shard."""
 LEAN = {"source": False, "stored_fields": "_none_", "docvalue_fields": ["memory_id", "version"]}

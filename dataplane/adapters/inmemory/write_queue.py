@@ -13,6 +13,7 @@ from dataplane.ports.backend import Examination
 BACKEND = "queue"
 RETRY_AFTER_S = 1.0
 POLL_S = 0.01
+"""How often a waiting taker looks. Unmeasured."""
 SET_ASIDE_KEPT = 1_000
 
 

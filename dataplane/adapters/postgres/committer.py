@@ -30,6 +30,7 @@ log = logging.getLogger("memplane.record_store")
 
 _ATTEMPTS_TOGETHER = 4
 _ATTEMPTS_ALONE = 20
+"""How often a batch, then one commit, is planned anew when another process was first. Unmeasured."""
 # Also a unique key that another transaction took in between.
 _OUTRUN = (*OUTRUN, psycopg.errors.UniqueViolation)
 # What one commit can do wrong by itself; every other error concerns the server.

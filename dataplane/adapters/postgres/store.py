@@ -63,6 +63,7 @@ _COUNT = "SELECT count(*) FROM memplane.memories WHERE state = 1"
 _MAKE_PARTITIONS = "SELECT memplane.make_partitions(%(months)s::integer)"
 _DAY_S: Final = 86_400
 _PATIENCE_S: Final = 60
+"""How long making partitions may take. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from dataplane.ports import Examination
 
 BACKEND: Final = "text_index"
 MAX_SCORED: Final = 50
-"""Distinct tokens of a query that give a score, the first; later ones only match."""
+"""Distinct tokens of a query that give a score, the first; later ones only match. Unmeasured."""
 _PLAIN = re.compile(r"[\w\-/.@]{1,200}")
 """What can stand in a quoted lexeme as it is."""
 _UPSERT = """
