@@ -164,7 +164,8 @@ async def test_when_the_first_of_equal_questions_fails_the_others_find_for_thems
 
     async def find() -> Found:
         nonlocal failing
-        await asyncio.sleep(0.01)
+        for _ in range(50):  # until the others wait for it
+            await asyncio.sleep(0)
         if failing:
             failing = False
             raise BackendUnavailable("record_store")
