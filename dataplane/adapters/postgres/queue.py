@@ -15,10 +15,12 @@ from dataplane.adapters.postgres import index_opening
 from dataplane.adapters.postgres import queue_statements as statements
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Parameters, Pool
+from dataplane.adapters.queue_limits import QUEUE_RANGES
 from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
 from dataplane.errors import QueueFull
 from dataplane.model import SYSTEM_SCOPE, Scope
 from dataplane.ports import Examination
+from memplane.options import check_ranges
 
 BACKEND: Final = "queue"
 LOOK_AGAIN_S: Final = 0.1
@@ -30,7 +32,7 @@ holds a look takes 120 ms (2026-11), in which nobody else can take."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresQueueOptions:
-    """How much the queue holds, and for how long a taker.
+    """How much the queue holds, and for how long a taker. Raises BadConfig, naming the field.
 
     Attributes:
         max_entries: More are refused; those who put at the same moment may exceed it by their number.
@@ -41,6 +43,9 @@ class PostgresQueueOptions:
     max_entries: int = 100_000
     retry_after_s: float = 1.0
     claim_after_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        check_ranges(self, QUEUE_RANGES)
 
 
 @dataclass(frozen=True, slots=True)
