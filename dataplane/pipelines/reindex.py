@@ -33,7 +33,7 @@ PAGE_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class ReindexOptions:
-    """Seconds between looks for abandoned rebuilds, until one counts as such, and for a step; each one's. Unmeasured."""
+    """Seconds between looks for abandoned rebuilds, until one counts as such, and for a step. Unmeasured."""
 
     look_s: float = 5.0
     abandoned_s: float = 30.0
