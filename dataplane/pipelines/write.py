@@ -35,7 +35,9 @@ from memplane.v1 import memory_service_pb2
 
 EMBEDDED_TOGETHER = 32
 SETTLED_TOGETHER = 128
-"""A chunk: at most so many drafts whose texts are to be embedded, and so many in all. Unmeasured."""
+"""A chunk: at most so many drafts whose texts are to be embedded (unmeasured), and so many in all: 128 store 1.5 times
+as many a second as 32 and hold the event loop for 40 ms at most; 512 store 1.1 times as many as 128 and hold it for
+140 ms (SQLite, embeddings given, 2026-11)."""
 
 PROJECTION_BUDGET_S = 0.05
 """How long a call waits for its newest change to be projected before it is answered; afterwards searches read it from
