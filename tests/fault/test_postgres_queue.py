@@ -1,4 +1,4 @@
-"""The write queue on a PostgreSQL that is killed, and its turns that nobody heard of. Takes about 10 s."""
+"""The write queue on a PostgreSQL that is killed, and its turns that nobody heard of. Takes about 20 s."""
 
 import asyncio
 from collections import defaultdict
@@ -16,14 +16,18 @@ from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Pool
 from dataplane.adapters.postgres.queue import PostgresQueueOptions, PostgresWriteQueue
 from dataplane.changes import QueuedWrite, QueueEntry
+from dataplane.codec import fields_of
 from dataplane.errors import BackendUnavailable
-from tests.deadline import eventually
-from tests.postgres import options_for
+from memplane.v1 import memory_pb2
+from tests.deadline import eventually, eventually_async
+from tests.postgres import open_store, options_for
 from tests.servers.postgres import PostgresServer
+from tests.unit.dataplane.pipelines.queue_rig import KEEP_ALL, response_of, rig_over, running, snapshot_of
 
 KEYS = 16
 WRITES = 25
 TAKERS = 3
+APPLIED = 60
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +165,35 @@ async def test_a_take_that_is_cancelled_keeps_nothing(queue: PostgresWriteQueue)
         await queue.done(await taking, in_time())
     first = await queue.take("one", 1, 0, in_time())
     assert first[0].deliveries == 1
+
+
+async def test_queued_writes_are_applied_once_though_the_server_is_killed(
+    options: PostgresOptions, mortal_server: PostgresServer
+) -> None:
+    store = await open_store(options, fields_of)
+    queues = [await open_queue(options) for _ in range(2)]
+    rig, other = (rig_over(queue, store) for queue in queues)
+    accepted = [await rig.put(f"Note {number}", subject_id=f"s{number % 6}") for number in range(APPLIED)]
+
+    async def waiting() -> int:
+        try:
+            depth = await queues[0].depth(in_time(2))
+        except BackendUnavailable:
+            return APPLIED
+        return depth.waiting + depth.taken
+
+    rig.snapshot = other.snapshot = snapshot_of(KEEP_ALL.model_copy(update={"batch_size": 5}))
+    async with running(rig.consumer("one"), other.consumer("two")):
+        await eventually_async(waiting, lambda count: count < APPLIED)
+        await asyncio.to_thread(mortal_server.kill)
+        mortal_server.start()
+        await eventually_async(waiting, lambda count: count == 0, within_s=40)
+    told = [response_of(await rig.ended(each)) for each in accepted]
+    memories = await rig.memories()
+    for queue in queues:
+        await queue.close()
+    await store.close()
+    assert len(memories) == APPLIED
+    assert {item.memory.id for item in told} == {memory.memory_id for memory in memories}
+    # Applied twice, the second answer would be a merge into the first.
+    assert {item.decision.action for item in told} == {memory_pb2.DECISION_ACTION_KEPT_SHORT_TERM}
