@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
-from memplane.client.channel import Connection
+from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_admin_service_pb2_grpc as rpc
@@ -23,7 +22,7 @@ class ReloadFields(TypedDict, total=False):
     allow_shrink: bool
 
 
-class AdminClient:
+class AdminClient(Client):
     """Changes and shows policy, and shows which data plane runs which version. An async context manager.
 
     Every method raises `RpcError` when the call fails. Documents are `PolicyDocument`s; None means the folder that the
@@ -35,20 +34,8 @@ class AdminClient:
 
     def __init__(self, target: str = "127.0.0.1:7700", api_key: str = "", timeout_s: float = 30.0) -> None:
         self.timeout_s = timeout_s
-        self._connection = Connection(target, api_key, timeout_s)
+        super().__init__(Connection(target, api_key, timeout_s))
         self._stub = rpc.PolicyAdminServiceStub(self._connection.channel)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Closes the channel."""
-        await self._connection.close()
 
     async def reload(
         self,

@@ -1,7 +1,8 @@
 """A channel to one plane: retries, keepalive, credentials, and errors as `RpcError`."""
 
 import json
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -66,3 +67,22 @@ class Connection:
     async def close(self) -> None:
         """Ends calls in flight and closes the channel."""
         await self.channel.close()
+
+
+class Client:
+    """What every client does with its connection. An async context manager."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the channel."""
+        await self._connection.close()

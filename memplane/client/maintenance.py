@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
 
-from memplane.client.channel import Connection
+from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
 from memplane.v1 import maintenance_service_pb2 as pb
 from memplane.v1 import maintenance_service_pb2_grpc as rpc
@@ -17,7 +16,7 @@ CHECK_S = 570.0
 """How much longer than other calls a full check may take; a data plane ends calls after 600 s."""
 
 
-class MaintenanceClient:
+class MaintenanceClient(Client):
     """Checks and rebuilds the indexes of a data plane. An async context manager.
 
     Every method raises `RpcError` when the call fails and `InvalidValue` (a ValueError), before anything is sent, for
@@ -25,21 +24,9 @@ class MaintenanceClient:
     """
 
     def __init__(self, target: str = "127.0.0.1:7701", api_key: str = "", timeout_s: float = 30.0) -> None:
-        self._connection = Connection(target, api_key, timeout_s)
+        super().__init__(Connection(target, api_key, timeout_s))
         self._stub = rpc.MaintenanceServiceStub(self._connection.channel)
         self._operations = operations_pb2_grpc.OperationsStub(self._connection.channel)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Closes the channel."""
-        await self._connection.close()
 
     async def check_indexes(self, index: str = "", sample_size: int = 0, full: bool = False) -> pb.CheckIndexesResponse:
         """How the indexes stand to the record store."""

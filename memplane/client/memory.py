@@ -1,8 +1,7 @@
 """The client of the data plane: one method for each RPC of MemoryService."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
@@ -10,7 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from memplane.client.batches import MAX_REQUESTS, cut
-from memplane.client.channel import Connection
+from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
 from memplane.client.fields import ChangedFields, Guard, ListFields, SearchFields, WriteFields
 from memplane.v1 import memory_pb2
@@ -29,7 +28,7 @@ def write_request(namespace: str, content: str, **fields: Unpack[WriteFields]) -
     return build(pb.WriteMemoryRequest, values)
 
 
-class MemPlaneClient:
+class MemPlaneClient(Client):
     """Writes, finds, changes and forgets memories. An async context manager.
 
     Every method raises `RpcError` when the call fails and `InvalidValue` (a ValueError), before anything is sent, for
@@ -42,21 +41,9 @@ class MemPlaneClient:
 
     def __init__(self, target: str = "127.0.0.1:7701", api_key: str = "", timeout_s: float = 30.0) -> None:
         self.timeout_s = timeout_s
-        self._connection = Connection(target, api_key, timeout_s)
+        super().__init__(Connection(target, api_key, timeout_s))
         self._stub = rpc.MemoryServiceStub(self._connection.channel)
         self._operations = operations_pb2_grpc.OperationsStub(self._connection.channel)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Closes the channel."""
-        await self._connection.close()
 
     async def write(self, namespace: str, content: str, **fields: Unpack[WriteFields]) -> pb.WriteMemoryResponse:
         """Proposes one memory; `decision` in the answer says what became of it.
