@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -22,18 +22,6 @@ from tests.servers.redis import RedisSentinel, RedisServer
 
 SALES = Scope(("acme.sales",))
 KEY = "secret-key-of-the-test"
-
-
-@pytest.fixture
-def make_server() -> Iterator[Callable[..., RedisServer]]:
-    with contextlib.ExitStack() as stack:
-
-        def make(**settings: str) -> RedisServer:
-            server = RedisServer.create({name.replace("_", "-"): value for name, value in settings.items()})
-            stack.callback(server.close)
-            return server
-
-        yield make
 
 
 @contextlib.asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -15,18 +15,6 @@ from tests.servers.redis import RedisSentinel, RedisServer
 
 QUICK = RedisQueueOptions(claim_after_s=0.2)
 LANES = [f"memplane:{{queue}}:lane:{lane}" for lane in range(8)]
-
-
-@pytest.fixture
-def make_server() -> Iterator[Callable[..., RedisServer]]:
-    with contextlib.ExitStack() as stack:
-
-        def make(**settings: str) -> RedisServer:
-            server = RedisServer.create({name.replace("_", "-"): value for name, value in settings.items()})
-            stack.callback(server.close)
-            return server
-
-        yield make
 
 
 @pytest.fixture
