@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import psycopg
 
+from dataplane.adapters.postgres import index_opening
 from dataplane.adapters.postgres.clauses import fields_to_json, fill
 from dataplane.adapters.postgres.pool import Parameters, Pool
 from dataplane.errors import BackendUnavailable, EntriesRefused
 from dataplane.logic.fingerprint import fingerprint
 from dataplane.model import SYSTEM_SCOPE, Held, IndexEntry, IndexKey
+from dataplane.ports import Examination
 
 BATCH: Final = 500
 """Entries of one statement: as JSON they take a fifth of the time of a statement each (2026-11)."""
@@ -95,6 +97,51 @@ class IndexEntries:
     async def _run(self, statement: str, parameters: Parameters, deadline_s: float) -> list[tuple[Any, ...]]:
         filled = fill(statement, **self._parts)
         return await self._pool.read(SYSTEM_SCOPE, filled, {**self._parameters, **parameters}, deadline_s)
+
+
+class IndexOfEntries:
+    """What vector and text index do alike: a `ports.Index` but for `upsert`."""
+
+    def __init__(self, pool: Pool, entries: IndexEntries) -> None:
+        self._pool = pool
+        self._entries = entries
+
+    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
+        """See the port."""
+        await self._entries.delete(keys, deadline_s)
+
+    async def versions(self, deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        return await self._entries.versions(deadline_s)
+
+    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
+        """See the port."""
+        return await self._entries.held(keys, deadline_s)
+
+    async def count(self, deadline_s: float) -> int:
+        """See the port."""
+        return await self._entries.count(deadline_s)
+
+    async def flush(self, deadline_s: float) -> None:
+        """See the port; what was written is visible and durable already."""
+        self._pool.check(deadline_s)
+
+    async def purge(self, deadline_s: float) -> None:
+        """See the port; the server's autovacuum does it."""
+        self._pool.check(deadline_s)
+
+    async def clear(self, deadline_s: float) -> None:
+        """See the port."""
+        await self._entries.clear(deadline_s)
+
+    async def examine(self, deadline_s: float) -> Examination:
+        """See the port."""
+        async with self._pool.connection(deadline_s) as connection:
+            return await index_opening.examine(connection)
+
+    async def close(self) -> None:
+        """See the port."""
+        await self._pool.close()
 
 
 def row_of(entry: IndexEntry) -> dict[str, Any]:

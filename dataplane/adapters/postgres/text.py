@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from dataplane.adapters.postgres import index_opening
 from dataplane.adapters.postgres.clauses import Parameters, fill, in_scope, passes
-from dataplane.adapters.postgres.index_entries import IndexEntries, latest, row_of
+from dataplane.adapters.postgres.index_entries import IndexEntries, IndexOfEntries, latest, row_of
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Pool
 from dataplane.logic.bm25 import term_weights
-from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
-from dataplane.ports import Examination
+from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
 BACKEND: Final = "text_index"
 MAX_SCORED: Final = 50
@@ -53,15 +52,13 @@ SELECT memory_id, version, score, {held} FROM best ORDER BY score DESC"""
 _TELLING = "ln(1::float8 + (memories - c{n} + 0.5::float8) / (c{n} + 0.5::float8)) AS i{n}"
 
 
-class PostgresTextIndex:
+class PostgresTextIndex(IndexOfEntries):
     """Full text in PostgreSQL; `open` makes one."""
 
     def __init__(self, pool: Pool, tokenizer: str) -> None:
-        self._pool = pool
+        mine = "m.tokenizer = %(tokenizer)s::text"
+        super().__init__(pool, IndexEntries(pool, BACKEND, "text_entries", mine, {"tokenizer": tokenizer}))
         self._tokenizer = tokenizer
-        self._entries = IndexEntries(
-            pool, BACKEND, "text_entries", "m.tokenizer = %(tokenizer)s::text", {"tokenizer": tokenizer}
-        )
 
     @classmethod
     async def open(cls, options: PostgresOptions, tokenizer: str, deadline_s: float) -> "PostgresTextIndex":
@@ -75,10 +72,6 @@ class PostgresTextIndex:
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
         await self._entries.upsert(_UPSERT, [_row(entry) for entry in latest(entries)], deadline_s)
-
-    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
-        """See the port."""
-        await self._entries.delete(keys, deadline_s)
 
     async def search(
         self, scope: Scope, tokens: Sequence[str], filter: Filter, top_k: int, deadline_s: float
@@ -94,39 +87,6 @@ class PostgresTextIndex:
             Candidate(memory_id, version, score, tuple(asked[number] for number in held))
             for memory_id, version, score, held in await self._pool.read(scope, statement, parameters, deadline_s)
         ]
-
-    async def versions(self, deadline_s: float) -> dict[str, Held]:
-        """See the port."""
-        return await self._entries.versions(deadline_s)
-
-    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
-        """See the port."""
-        return await self._entries.held(keys, deadline_s)
-
-    async def count(self, deadline_s: float) -> int:
-        """See the port."""
-        return await self._entries.count(deadline_s)
-
-    async def flush(self, deadline_s: float) -> None:
-        """See the port; what was written is visible and durable already."""
-        self._pool.check(deadline_s)
-
-    async def purge(self, deadline_s: float) -> None:
-        """See the port; the server's autovacuum does it."""
-        self._pool.check(deadline_s)
-
-    async def clear(self, deadline_s: float) -> None:
-        """See the port."""
-        await self._entries.clear(deadline_s)
-
-    async def examine(self, deadline_s: float) -> Examination:
-        """See the port."""
-        async with self._pool.connection(deadline_s) as connection:
-            return await index_opening.examine(connection)
-
-    async def close(self) -> None:
-        """See the port."""
-        await self._pool.close()
 
 
 def _search(scope: Scope, asked: Sequence[str], filter: Filter) -> tuple[str, Parameters]:

@@ -12,13 +12,12 @@ from psycopg.sql import Identifier
 
 from dataplane.adapters.postgres import index_opening
 from dataplane.adapters.postgres.clauses import Parameters, fill, in_scope, passes
-from dataplane.adapters.postgres.index_entries import IndexEntries, latest, row_of
+from dataplane.adapters.postgres.index_entries import IndexEntries, IndexOfEntries, latest, row_of
 from dataplane.adapters.postgres.index_opening import NOBODY
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Pool
 from dataplane.errors import Misconfigured
-from dataplane.model import SYSTEM_SCOPE, Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
-from dataplane.ports import Examination
+from dataplane.model import SYSTEM_SCOPE, Candidate, Filter, IndexEntry, Scope, Vector
 
 BACKEND: Final = "vector_index"
 MAX_DIMENSION: Final = 2000
@@ -51,15 +50,14 @@ _DEACTIVATE = "UPDATE memplane.vector_tables SET is_active = false WHERE is_acti
 _ACTIVATE = "UPDATE memplane.vector_tables SET is_active = true WHERE model = %(model)s::text AND NOT is_active"
 
 
-class PostgresVectorIndex:
+class PostgresVectorIndex(IndexOfEntries):
     """Nearest neighbours in PostgreSQL; `open` makes one. Raises ValueError for what is no vector of this index."""
 
     def __init__(self, pool: Pool, model: str, dimension: int, names: dict[str, str]) -> None:
-        self._pool = pool
+        super().__init__(pool, IndexEntries(pool, BACKEND, names["table"], "true", {}))
         self._model = model
         self._dimension = dimension
         self._names = names
-        self._entries = IndexEntries(pool, BACKEND, names["table"], "true", {})
 
     @classmethod
     async def open(
@@ -85,10 +83,6 @@ class PostgresVectorIndex:
         rows = [self._row(entry) for entry in latest(entries)]
         await self._entries.upsert(fill(_UPSERT, **self._names), rows, deadline_s)
 
-    async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
-        """See the port."""
-        await self._entries.delete(keys, deadline_s)
-
     async def search(
         self, scope: Scope, vector: Vector, filter: Filter, top_k: int, ef: int, deadline_s: float
     ) -> list[Candidate]:
@@ -104,18 +98,6 @@ class PostgresVectorIndex:
             rows = await self._pool.transact(scope, [(_EXACT, {}), (statement, parameters)], deadline_s)
         return [Candidate(*row) for row in rows]
 
-    async def versions(self, deadline_s: float) -> dict[str, Held]:
-        """See the port."""
-        return await self._entries.versions(deadline_s)
-
-    async def held(self, keys: Sequence[IndexKey], deadline_s: float) -> dict[str, Held]:
-        """See the port."""
-        return await self._entries.held(keys, deadline_s)
-
-    async def count(self, deadline_s: float) -> int:
-        """See the port."""
-        return await self._entries.count(deadline_s)
-
     async def active_model(self, deadline_s: float) -> str:
         """See the port."""
         rows = await self._pool.read(NOBODY, _ACTIVE, {}, deadline_s)
@@ -125,27 +107,6 @@ class PostgresVectorIndex:
         """See the port."""
         mine: Parameters = {"model": self._model}
         await self._pool.transact(SYSTEM_SCOPE, [(_DEACTIVATE, mine), (_ACTIVATE, mine)], deadline_s)
-
-    async def flush(self, deadline_s: float) -> None:
-        """See the port; what was written is visible and durable already."""
-        self._pool.check(deadline_s)
-
-    async def purge(self, deadline_s: float) -> None:
-        """See the port; the server's autovacuum does it."""
-        self._pool.check(deadline_s)
-
-    async def clear(self, deadline_s: float) -> None:
-        """See the port."""
-        await self._entries.clear(deadline_s)
-
-    async def examine(self, deadline_s: float) -> Examination:
-        """See the port."""
-        async with self._pool.connection(deadline_s) as connection:
-            return await index_opening.examine(connection)
-
-    async def close(self) -> None:
-        """See the port."""
-        await self._pool.close()
 
     def _row(self, entry: IndexEntry) -> dict[str, Any]:
         if entry.embedding is None:
