@@ -1,7 +1,6 @@
 """A database of the tests' PostgreSQL with MemPlane's schema and roles."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -12,6 +11,7 @@ from dataplane.adapters.postgres.migrate import migrate
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.store import PostgresRecordStore
 from dataplane.adapters.record_rules import FieldsOf
+from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.servers.postgres import PostgresServer
 
@@ -30,13 +30,6 @@ BEGIN
     UPDATE memplane.last_position SET position = 0;
 END
 $body$"""
-
-
-class SystemClock:
-    """The time of day."""
-
-    def now_us(self) -> int:
-        return time.time_ns() // 1_000
 
 
 def options_for(owner_dsn: str, *, app_role: str = APP_ROLE, password: str = APP_PASSWORD) -> PostgresOptions:
