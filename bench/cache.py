@@ -43,7 +43,6 @@ from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.process import SystemClock
-from tests.postgres import SystemClock as PostgresClock
 from tests.postgres import open_store, options_for
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -79,7 +78,7 @@ async def main() -> None:
         store = await open_store(options, fields_of)
         cache_options = RedisCacheOptions(timeout_s=5)
         shared = await RedisCache.open(
-            RedisOptions(addresses=(redis.address,)), cache_options, PostgresClock(), NEVER_S
+            RedisOptions(addresses=(redis.address,)), cache_options, SystemClock(), NEVER_S
         )
         await answers("PostgreSQL, cache in Redis", folder, store, shared, made)
         await rows(store, shared)

@@ -16,9 +16,9 @@ from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.store import PostgresRecordStore
 from dataplane.changes import Commit, DecisionRecord, RequestRecord
 from dataplane.model import Action
+from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.contract.builders import commit_of, fields_of, memory_of, vector_of
-from tests.postgres import SystemClock
 
 SIZES: Final = (1, 50, 500)
 ONE_BY_ONE: Final = 20

@@ -19,9 +19,9 @@ from dataplane.adapters.postgres.store import PostgresRecordStore
 from dataplane.changes import AccessRecord, Lease
 from dataplane.model import EVERYTHING, Condition, Kind, Operator, Scope, State
 from dataplane.ports import ListQuery
+from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.contract.builders import fields_of
-from tests.postgres import SystemClock
 
 ROWS: Final = 1_000_000
 BIG: Final = Scope(("tenant.big",))

@@ -11,9 +11,10 @@ from psycopg import conninfo
 from dataplane.adapters.postgres.migrate import migrate
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.errors import BackendUnavailable, Misconfigured
+from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.contract.builders import fields_of
-from tests.postgres import APP_ROLE, SystemClock, open_store, options_for
+from tests.postgres import APP_ROLE, open_store, options_for
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import free_port
 
