@@ -77,9 +77,7 @@ async def main() -> None:
         await asyncio.to_thread(migrate, options)
         store = await open_store(options, fields_of)
         cache_options = RedisCacheOptions(timeout_s=5)
-        shared = await RedisCache.open(
-            RedisOptions(addresses=(redis.address,)), cache_options, SystemClock(), NEVER_S
-        )
+        shared = await RedisCache.open(RedisOptions(addresses=(redis.address,)), cache_options, SystemClock(), NEVER_S)
         await answers("PostgreSQL, cache in Redis", folder, store, shared, made)
         await rows(store, shared)
         await shared.close()
