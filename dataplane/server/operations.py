@@ -1,6 +1,7 @@
 """`google.longrunning.Operations` over gRPC: how queued writes and long maintenance work stand."""
 
 import asyncio
+import re
 from collections.abc import Callable
 
 from google.longrunning import operations_pb2, operations_pb2_grpc
@@ -15,6 +16,7 @@ from memplane.errors import NotOffered, OperationNotFound
 from memplane.policy.snapshot import PolicySnapshot
 
 SERVICE = "google.longrunning.Operations"
+_NAME = re.compile(re.escape(PREFIX) + r"[A-Za-z0-9_-]{1,100}")
 ANSWER_S = 0.1
 """What a waiting call keeps of its time to answer in. Unmeasured."""
 
@@ -75,6 +77,6 @@ class OperationsService(operations_pb2_grpc.OperationsServicer):  # type: ignore
 
 def _known(name: str) -> str:
     """The name, if it can be one; OperationNotFound otherwise."""
-    if not name.startswith(PREFIX) or len(name) > 128:
+    if _NAME.fullmatch(name) is None:
         raise OperationNotFound(name[:128])
     return name

@@ -153,6 +153,15 @@ async def test_somebody_else_s_operation_is_as_unknown_as_none(plane: Plane) -> 
     assert (await plane.get(done, "keeper-key")).done
 
 
+@pytest.mark.parametrize(
+    "name", ["", "operations/", "operations/a\x00b", "operations/" + "x" * 200, "nothing", "operations/ä"]
+)
+async def test_what_can_be_no_operation_is_not_found(plane: Plane, name: str) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await plane.get(name)
+    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
+
+
 async def test_nobody_asks_without_a_key_or_a_policy(plane: Plane) -> None:
     calls = {
         "GetOperation": operations_pb2.GetOperationRequest,
