@@ -100,7 +100,9 @@ def _build(
     servicer = _add_services(server, stores, wired, holder)
     adapters = [(name, stores.parts[name]) for name in stores.backends]
     reporter = Reporter(holder, calls, wired.projectors, adapters, clock)
-    metrics.tell_of(reporter.report, lambda: holder.current.generation if holder.current else 0)
+    metrics.tell_of(
+        reporter.report, lambda: holder.current.generation if holder.current else 0, wired.background_failures
+    )
     return DataPlane(
         stores=stores,
         wired=wired,

@@ -1,9 +1,9 @@
 """What Prometheus is told of a data plane. No ids, namespaces or content: labels are names of backends and methods."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memplane import __version__
@@ -42,17 +42,31 @@ class DataPlaneMetrics:
         """Counts a search's stage."""
         self._stages.labels(stage).observe(seconds)
 
-    def tell_of(self, report: Callable[[], policy_pb2.NodeReport], generation: Callable[[], int]) -> None:
-        """From now on each scrape also has what the node reports; `generation` is the policy's in force, 0 for none."""
-        self.registry.register(_ReportCollector(report, generation))
+    def tell_of(
+        self,
+        report: Callable[[], policy_pb2.NodeReport],
+        generation: Callable[[], int],
+        counts: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """From now on each scrape also has what the node reports.
+
+        `generation` is the policy's in force, 0 for none. `counts` tells what went wrong in the background, by event.
+        """
+        self.registry.register(_ReportCollector(report, generation, counts))
 
 
 class _ReportCollector(Collector):
     """Turns the report that the control plane gets into gauges, when asked."""
 
-    def __init__(self, report: Callable[[], policy_pb2.NodeReport], generation: Callable[[], int]):
+    def __init__(
+        self,
+        report: Callable[[], policy_pb2.NodeReport],
+        generation: Callable[[], int],
+        counts: Callable[[], Mapping[str, int]],
+    ):
         self._report = report
         self._generation = generation
+        self._counts = counts
 
     def describe(self) -> list[Metric]:
         """Nothing ahead of the first scrape: the report may not be ready when this is registered."""
@@ -66,6 +80,10 @@ class _ReportCollector(Collector):
         yield build
         yield GaugeMetricFamily("memplane_policy_generation", "Generation of the policy; 0: none.", self._generation())
         yield GaugeMetricFamily("memplane_memories", "ACTIVE memories at the last check.", report.memory_count)
+        events = CounterMetricFamily("memplane_background_failures", "By event.", labels=("event",))
+        for event, count in self._counts().items():
+            events.add_metric((event,), count)
+        yield events
         healthy, lag, dead, problems = _backend_gauges()
         for backend in report.backends:
             labels = (backend.backend, backend.adapter)

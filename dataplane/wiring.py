@@ -89,6 +89,14 @@ class Wired:
     consumer: QueueConsumer | None
     counted: CountedRecords | None
 
+    def background_failures(self) -> dict[str, int]:
+        """What went wrong in the background since the start, by event."""
+        return {
+            "records_dropped": self.recorder.dropped,
+            "records_not_written": self.recorder.failed,
+            "queued_batches_put_off": self.consumer.failed_turns if self.consumer is not None else 0,
+        }
+
     async def start(self, *, paused: bool) -> None:
         """Begins all work in the background; `paused`: changes are not projected for now."""
         self.cache.start()

@@ -218,6 +218,13 @@ async def test_a_check_tells_of_an_unknown_model(embedders: Embedders) -> None:
     assert "model_not_found" in problem.message
 
 
+async def test_an_examination_asks_a_well_endpoint_once_a_minute(server: EmbeddingServer, embedders: Embedders) -> None:
+    embedder = embedders()
+    for _ in range(3):
+        assert (await embedder.examine(deadline())).problems == ()
+    assert len(server.asked) == 1
+
+
 async def test_a_check_tells_of_a_server_that_is_not_there(embedders: Embedders) -> None:
     embedder = embedders(url="http://127.0.0.1:1/v1", retries=1)
     with pytest.raises(BackendUnavailable, match=r"cannot be reached .* look at url.* attempts: 2"):
