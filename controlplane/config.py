@@ -55,7 +55,7 @@ SETTINGS = (
 def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> ControlPlaneConfig:
     """The configuration. Raises BadConfig; `--help` and unknown flags end the process as argparse does."""
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
-    program = ("python -m controlplane.main", "The MemPlane control plane.", PREFIX)
+    program = ("memplane control", "The MemPlane control plane.", PREFIX)
     path = config_file_of(arguments, values, PREFIX)
     sections = read_config_file(path, values, ("control",)) if path else {}
     given = read_settings(program, SETTINGS, arguments, values, ("control", sections.get("control", {})))

@@ -96,7 +96,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     values = os.environ if environment is None else environment  # noqa: TID251 - config.py is the one that may
     path = config_file_of(arguments, values, PREFIX)
     sections = read_config_file(path, values, USED_SECTIONS) if path else {}
-    program = ("python -m dataplane.main", "The MemPlane data plane.", PREFIX)
+    program = ("memplane data", "The MemPlane data plane.", PREFIX)
     given = read_settings(program, SETTINGS, arguments, values, ("data", sections.get("data", {})))
     return DataPlaneConfig(
         listen=given.address("listen"),

@@ -136,7 +136,7 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
     await plane.wired.start(paused=paused)
     await plane.stream.start()
     plane.reporter.findings = plane.examiner.findings
-    plane.reporter.index_problems = plane.watch.problems
+    plane.reporter.more_problems = (plane.watch.problems, plane.stores.spaces.problems)
     await plane.checks.look()
     loops = (plane.checks.run(), plane.examiner.run(), plane.watch.run())
     return [asyncio.create_task(each) for each in loops]

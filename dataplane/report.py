@@ -45,7 +45,7 @@ class Reporter:
         self.memory_count = 0
         self.record_store_problem = ""
         self.findings: Mapping[str, Finding] = {}
-        self.index_problems: Mapping[str, Sequence[Problem]] = {}
+        self.more_problems: Sequence[Mapping[str, Sequence[Problem]]] = ()
         self.queue_depth = QueueDepth(0, 0, None)
         self._clock = clock
         self._holder = holder
@@ -72,7 +72,8 @@ class Reporter:
     def _backend(self, backend: str, adapter: str) -> policy_pb2.BackendStatus:
         status = policy_pb2.BackendStatus(backend=backend, adapter=adapter, healthy=True)
         self._tell_finding(status, self.findings.get(backend, Finding()))
-        status.problems.extend(_problem(each) for each in self.index_problems.get(backend, ()))
+        for problems in self.more_problems:
+            status.problems.extend(_problem(each) for each in problems.get(backend, ()))
         if backend == "record_store" and self.record_store_problem:
             status.healthy, status.detail = False, self.record_store_problem
         for projector in self._projectors:

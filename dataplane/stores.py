@@ -99,7 +99,8 @@ async def open_stores(config: DataPlaneConfig, stack: AsyncExitStack, clock: Clo
     records = await opener.records()
     texts = await opener.texts()
     used = [section for section in ("embedder", "next_embedder") if config.parts[section].adapter != "none"]
-    spaces = Spaces([await opener.space(section) for section in used])
+    own_vectors = config.parts["vector_index"].adapter == "edge"
+    spaces = Spaces([await opener.space(section) for section in used], is_alone=own_vectors)
     return Stores(
         records=records,
         spaces=spaces,
@@ -108,7 +109,7 @@ async def open_stores(config: DataPlaneConfig, stack: AsyncExitStack, clock: Clo
         queue=await opener.queue(),
         counters=opener.counters(),
         hot_memories=opener.hot_memories(),
-        own_vectors=config.parts["vector_index"].adapter == "edge",
+        own_vectors=own_vectors,
         own_texts=config.parts["text_index"].adapter == "edge",
         parts={name: part.adapter for name, part in config.parts.items()},
     )

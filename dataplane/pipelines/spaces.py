@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.gate_model import GateModel
-from dataplane.ports import Embedder, VectorIndex
+from dataplane.ports import Embedder, Problem, VectorIndex
 
 log = logging.getLogger("memplane.spaces")
 
+BACKEND = "embedder"
 LOOK_INTERVAL_S = 2.0
 """How often a process with several models asks which one is active. Unmeasured."""
 LOOK_TIMEOUT_S = 5.0
@@ -36,10 +37,15 @@ class VectorSpace:
 
 
 class Spaces:
-    """The spaces that this process can use; `current` is the one in use."""
+    """The spaces that this process can use; `current` is the one in use.
 
-    def __init__(self, spaces: Sequence[VectorSpace]):
+    `is_alone`: no other process uses the indexes. `problems` has what is wrong, by backend.
+    """
+
+    def __init__(self, spaces: Sequence[VectorSpace], *, is_alone: bool = True):
         self.current = spaces[0]
+        self.problems: dict[str, tuple[Problem, ...]] = {}
+        self._alone = is_alone
         self._spaces = {space.model: space for space in spaces}
         self._task: asyncio.Task[None] | None = None
 
@@ -49,8 +55,8 @@ class Spaces:
         return tuple(self._spaces.values())
 
     async def start(self) -> None:
-        """Looks once, and again until it is known, and always where there is something to switch to."""
-        if not await self._look_or_wait() or len(self._spaces) > 1:
+        """Looks once, and again until it is known, and always where others may switch or there is something to."""
+        if not await self._look_or_wait() or len(self._spaces) > 1 or not self._alone:
             self._task = asyncio.create_task(self._run(), name="spaces")
 
     async def stop(self) -> None:
@@ -61,20 +67,33 @@ class Spaces:
     async def look(self, deadline_s: float) -> None:
         """Takes the active model's space into use, when this process has it; raises BackendUnavailable.
 
-        The configured model becomes the active one where none is yet.
+        The configured model becomes the active one where none is yet, and where nobody else uses the indexes.
         """
         model = await self.current.vectors.active_model(deadline_s)
-        if not model:
-            await self.all[0].vectors.activate(deadline_s)
-            return
         active = self._spaces.get(model)
+        if not model or (active is None and self._alone):
+            await self.all[0].vectors.activate(deadline_s)
+            active = self.all[0]
+        self._tell_of(model if active is None else "")
         if active is not None and active is not self.current:
             log.info("embedding model %s is active now, in place of %s", active.model, self.current.model)
             self.current = active
 
+    def _tell_of(self, foreign: str) -> None:
+        if not foreign:
+            self.problems.pop(BACKEND, None)
+            return
+        told = (
+            f"searches elsewhere use embeddings of {foreign}, this data plane those of {self.current.model}; configure"
+            " the same [embedder] everywhere, or switch: memplane indexes rebuild"
+        )
+        if BACKEND not in self.problems:
+            log.warning("%s", told)
+        self.problems[BACKEND] = (Problem("EMBEDDER_DIFFERS", told),)
+
     async def _run(self) -> None:
         is_known = False
-        while not is_known or len(self._spaces) > 1:
+        while not is_known or len(self._spaces) > 1 or not self._alone:
             await asyncio.sleep(LOOK_INTERVAL_S)
             is_known = await self._look_or_wait()
 

@@ -5,17 +5,18 @@ from pathlib import Path
 import click
 
 from memplane.cli import config
-from memplane.cli.foreground import run_plane
+from memplane.cli.foreground import PASSED_ON, plane_flags, run_plane
 from memplane.cli.session import Session, config_option, json_option, pass_session
 
 
 @click.command(
+    context_settings=PASSED_ON,
     epilog="""\b
 Examples:
   memplane data --config /etc/memplane/memplane.toml --node-id data-2
   memplane data --data-dir /var/lib/memplane/data --control control:7700 --trusted-key /etc/memplane/signing_key.pub
 
-The environment gives MEMPLANE_DATA_NODE_KEY, MEMPLANE_DATA_BOOTSTRAP_ADMIN_SHA256 and MEMPLANE_DATA_EMBEDDER."""
+The environment gives MEMPLANE_DATA_NODE_KEY, MEMPLANE_DATA_BOOTSTRAP_ADMIN_SHA256 and MEMPLANE_DATA_EMBEDDER.""",
 )
 @config_option
 @click.option("--listen", metavar="HOST:PORT", help="Port 0: any free one.  [default: 127.0.0.1:7701]")
@@ -28,7 +29,11 @@ The environment gives MEMPLANE_DATA_NODE_KEY, MEMPLANE_DATA_BOOTSTRAP_ADMIN_SHA2
 )
 @click.option("--node-id", help="Stable name of this data plane.  [default: data-1]")
 @json_option
+@plane_flags
 @pass_session
-def data(session: Session, /, **options: object) -> None:
-    """Runs a data plane until SIGTERM or Ctrl-C. What is not given here is read from the configuration file."""
-    run_plane(session, "data", options)
+def data(session: Session, /, more: tuple[str, ...], **options: object) -> None:
+    """Runs a data plane until SIGTERM or Ctrl-C. What is not given here is read from the configuration file.
+
+    Every setting of [data] in docs/configuration.md is a flag, too, such as --metrics-listen.
+    """
+    run_plane(session, "data", options, more)

@@ -22,7 +22,9 @@ LAG_ROWS = 1000
 CALL_TIMEOUT_S = 5.0
 FOLDER_SERVICE = "memplane.v1.PolicyFolder"
 
-STORE_ADVICE = "free the disk or make it writable; the record store's line and the data plane's log say more"
+STORE_ADVICE = "see the record store's line below"
+FILE_ADVICE = "free the disk or make it writable; the data plane's log says more"
+SERVER_ADVICE = "see that it runs and can be reached and written to; the data plane goes on by itself when it is back"
 KEY_ADVICE = "start it with --trusted-key: the control plane's signing_key.pub"
 ABSENCE_ADVICE = {
     PolicyAbsence.NOT_FETCHED.name: "wait; else see its log",
@@ -175,7 +177,9 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
 def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Iterator[Finding]:
     subject = f"{node} {backend.backend} ({backend.adapter})"
     if not backend.healthy:
-        advice = STORE_ADVICE if backend.backend == "record_store" else "answers go on without it; see its log"
+        advice = "answers go on without it; see its log"
+        if backend.backend == "record_store":
+            advice = FILE_ADVICE if backend.adapter == "sqlite" else SERVER_ADVICE
         yield Finding(subject, False, backend.detail or "does not answer", advice)
     elif backend.lag > LAG_ROWS:
         yield Finding(subject, False, f"{backend.lag} changes behind", "the projector is slow or paused; see its log")

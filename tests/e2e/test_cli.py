@@ -173,3 +173,10 @@ async def test_a_plane_that_cannot_start_says_why(tmp_path):
 
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_every_setting_of_a_plane_is_a_flag_and_others_are_refused(tmp_path):
+    finished = await memplane("control", "--heartbeat-s", "99", cwd=tmp_path)
+    assert (finished.code, "heartbeat-s: '99' is not a number from 0.1 to 5" in finished.stderr) == (2, True)
+    finished = await memplane("data", "--metrics-listen", "none", "--no-such-flag", "x", cwd=tmp_path)
+    assert (finished.code, "unrecognized arguments: --no-such-flag x" in finished.stderr) == (2, True)

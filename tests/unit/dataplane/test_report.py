@@ -53,7 +53,9 @@ def test_what_an_examination_found_is_told_and_an_outage_makes_unhealthy() -> No
         "record_store": Finding(Examination("SQLite 3.40", (evicts,)), 0.0015),
         "text_index": Finding(Examination("Elasticsearch 8.19"), problem="connection refused"),
     }
+    made.more_problems = ({"text_index": (Problem("INDEX_BEHIND", "late; wait"),)}, {})
     store, texts = made.report().backends
+    assert [each.code for each in texts.problems] == ["INDEX_BEHIND"]
     assert (store.server, store.latency.ToMicroseconds(), store.healthy) == ("SQLite 3.40", 1_500, True)
     assert [(each.code, each.message) for each in store.problems] == [("EVICTS", "it evicts; set noeviction")]
     assert (texts.server, texts.healthy, texts.detail) == ("Elasticsearch 8.19", False, "connection refused")

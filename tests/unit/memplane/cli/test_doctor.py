@@ -3,6 +3,7 @@ import pytest
 
 from memplane.cli.doctor import (
     ABSENCE_ADVICE,
+    FILE_ADVICE,
     KEY_ADVICE,
     LAG_ROWS,
     STORE_ADVICE,
@@ -56,7 +57,7 @@ def test_a_record_store_that_takes_no_writes_is_told_with_its_reason():
         backend="record_store", adapter="sqlite", detail="takes no writes: the disk is full"
     )
     (finding,) = [each for each in judge_fleet(fleet(full)) if not each.ok]
-    assert (finding.detail, finding.advice) == ("takes no writes: the disk is full", STORE_ADVICE)
+    assert (finding.detail, finding.advice) == ("takes no writes: the disk is full", FILE_ADVICE)
 
 
 def test_a_policy_refused_for_its_signature_leads_to_the_trusted_key():
