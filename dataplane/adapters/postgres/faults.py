@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 import psycopg
-import psycopg_pool
 
 from dataplane.adapters.postgres.options import BACKEND
 from dataplane.errors import BackendUnavailable
@@ -46,10 +45,6 @@ def means(error: psycopg.Error) -> str:
 
 def as_unavailable(error: psycopg.Error, backend: str = BACKEND) -> BackendUnavailable:
     """The domain error for an error of the driver or the server."""
-    if isinstance(error, psycopg_pool.PoolTimeout):
-        return BackendUnavailable(backend, "no connection was free, or none could be made, before the deadline")
-    if isinstance(error, psycopg_pool.PoolClosed):
-        return BackendUnavailable(backend, "closed")
     if error.sqlstate is None and isinstance(error, psycopg.OperationalError):
         return BackendUnavailable(backend, f"the connection failed ({type(error).__name__})")
     return BackendUnavailable(backend, means(error))

@@ -9,6 +9,7 @@ from psycopg import AsyncConnection, Connection, conninfo
 
 from dataplane.adapters.postgres.options import BACKEND, MIN_SERVER_VERSION, PostgresOptions
 from dataplane.adapters.postgres.pool import connection_arguments
+from dataplane.adapters.postgres.reach import address, check, unreadable
 from dataplane.errors import BackendUnavailable, Misconfigured
 from memplane.settings import Secret
 
@@ -27,7 +28,7 @@ async def connect(dsn: Secret, options: PostgresOptions) -> AsyncConnection[tupl
     try:
         return await AsyncConnection.connect(dsn, **connection_arguments(options))
     except psycopg.OperationalError as error:
-        refuse(dsn, error)
+        refuse(dsn, "dsn", error)
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def connect_as_owner(options: PostgresOptions) -> Iterator[Connection[tuple[Any,
     try:
         connection = Connection.connect(dsn, **connection_arguments(options))
     except psycopg.OperationalError as error:
-        refuse(dsn, error)
+        refuse(dsn, "migrate_dsn", error)
     with connection:
         check_version(connection.info.server_version)
         [(is_standby,)] = connection.execute("SELECT pg_is_in_recovery()").fetchall()
@@ -49,26 +50,14 @@ def connect_as_owner(options: PostgresOptions) -> Iterator[Connection[tuple[Any,
         yield connection
 
 
-def check(dsn: Secret, name: str) -> None:
-    """Raises Misconfigured for a text that is no DSN; the text itself is never shown, for it holds a password."""
-    try:
-        given = conninfo.conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        raise Misconfigured(
-            BACKEND, f"{name} is not a DSN such as postgresql://memplane_app:PASSWORD@host:5432/memplane"
-        ) from None
-    if not given.get("dbname") or not given.get("user"):
-        raise Misconfigured(BACKEND, f"{name} names no database or no user: postgresql://user:password@host/database")
-
-
 def check_version(server_version: int) -> None:
     """Raises Misconfigured for a server that is too old; `server_version` as libpq counts (140005 is 14.5)."""
     if server_version < MIN_SERVER_VERSION:
         raise Misconfigured(BACKEND, f"the server is PostgreSQL {server_version // 10_000}; 14 or newer is needed")
 
 
-def refuse(dsn: Secret, error: psycopg.OperationalError) -> NoReturn:
-    """Raises what a failed login comes to."""
+def refuse(dsn: Secret, name: str, error: psycopg.OperationalError) -> NoReturn:
+    """Raises what a failed login comes to; `name` is that of the setting."""
     said = str(error)
     where = _where(dsn)
     for words, meaning in _REFUSALS:
@@ -78,13 +67,16 @@ def refuse(dsn: Secret, error: psycopg.OperationalError) -> NoReturn:
         raise Misconfigured(BACKEND, f"there is no such database: {where}") from None
     if 'role "' in said and "does not exist" in said:
         raise Misconfigured(BACKEND, f"there is no such role: {where}") from None
-    if "SSL" in said:
+    if "SSL" in said or "certificate" in said:
         raise Misconfigured(BACKEND, f"TLS with {where} failed; see sslmode and sslrootcert of the DSN") from None
-    raise BackendUnavailable(BACKEND, f"nothing answers at {where}") from None
+    if option := unreadable(said):
+        raise Misconfigured(BACKEND, f"{name} has a value for {option} that PostgreSQL does not know") from None
+    user = conninfo.conninfo_to_dict(dsn).get("user")
+    advice = f"start the server or correct {BACKEND}.{name}"
+    raise BackendUnavailable(BACKEND, f"nothing answers at {address(dsn)} (user {user}); {advice}") from None
 
 
 def _where(dsn: Secret) -> str:
     """Who and where, without the password."""
     given = conninfo.conninfo_to_dict(dsn)
-    host = given.get("host") or given.get("hostaddr") or "the local socket"
-    return f"{given.get('user')} at {host}:{given.get('port') or 5432}/{given.get('dbname')}"
+    return f"{given.get('user')} at {address(dsn)}/{given.get('dbname')}"

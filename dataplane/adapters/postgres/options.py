@@ -20,6 +20,7 @@ MONTHS_AHEAD = 3
 _RANGES = {
     "pool_size": (1, 1_000),
     "connect_timeout_s": (2, 600),
+    "acquire_timeout_s": (0.05, 600),
     "statement_timeout_s": (0.01, 3_600),
     "replica_max_lag_s": (0, 3_600),
     "replica_memory_ms": (0, 600_000),
@@ -45,6 +46,7 @@ class PostgresOptions:
         system_role: The NOLOGIN role that the app role takes on to see all namespaces.
         pool_size: Most connections of this process to each server.
         connect_timeout_s: For one connection, whole seconds, at least 2.
+        acquire_timeout_s: How long a call waits for one of the `pool_size` connections, whatever its deadline.
         statement_timeout_s: Most that one statement may take, whatever the deadline.
         replica_max_lag_s: A replica further behind, or of unknown lag, is not read from.
         replica_memory_ms: For how long what a replica said of its lag is believed.
@@ -61,6 +63,7 @@ class PostgresOptions:
     system_role: str = "memplane_system"
     pool_size: int = 10
     connect_timeout_s: float = 5.0
+    acquire_timeout_s: float = 2.0
     statement_timeout_s: float = 30.0
     replica_max_lag_s: float = 10.0
     replica_memory_ms: float = 500.0

@@ -3,23 +3,31 @@
 Every transaction begins by setting, for itself alone: the role, the caller's namespaces (read by the policies of
 row-level security) and a time limit. So nothing is left on a connection, and a pooler in transaction mode may stand
 between. Nothing set means that no row is seen.
+
+While nothing answers, calls fail at once and one task looks for the server: a pool of connections would let each caller
+wait in vain. The connections from before are dropped, and new ones are made once it answers.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from dataplane.adapters.postgres.arrays import adapters
 from dataplane.adapters.postgres.faults import OUTRUN, lost, remaining_s, translated
 from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
+from dataplane.adapters.postgres.reach import LOOK_AGAIN_S, address, answers
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
 from memplane.settings import Secret
+
+log = logging.getLogger("memplane.postgres")
 
 Connection = AsyncConnection[tuple[Any, ...]]
 Parameters = Mapping[str, Any]
@@ -31,43 +39,62 @@ _SETTINGS: Final = (
     " set_config('memplane.own', %(own)s::text[]::text, true),"
     " set_config('memplane.shared', %(shared)s::text[]::text, true)"
 )
+_CLOSING_S: Final = 0.1
+"""How long connections that are being made to a server that does not answer are waited for. Unmeasured."""
 
 
 class Pool:
     """Connections to one server, at most `options.pool_size`. Made by `open`; `backend` is named in its errors."""
 
-    def __init__(self, pool: AsyncConnectionPool[Connection], options: PostgresOptions, backend: str) -> None:
-        self._pool = pool
+    def __init__(self, dsn: Secret, options: PostgresOptions, backend: str) -> None:
+        self._dsn = dsn
         self._options = options
         self._backend = backend
         self._closed = False
+        self._is_down = False
+        self._looking: asyncio.Task[None] | None = None
+        self._connections = self._new_connections()
 
     @classmethod
     async def open(cls, dsn: Secret, options: PostgresOptions, backend: str = BACKEND) -> "Pool":
         """Makes the pool; connections are made as they are needed, so this does not fail when nothing answers."""
-        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-            dsn,
+        pool = cls(dsn, options, backend)
+        await pool._connections.open()
+        return pool
+
+    def _new_connections(self) -> AsyncConnectionPool[Connection]:
+        return AsyncConnectionPool(
+            self._dsn,
             min_size=0,
-            max_size=options.pool_size,
-            kwargs=connection_arguments(options),
+            max_size=self._options.pool_size,
+            kwargs=connection_arguments(self._options),
             open=False,
             num_workers=2,
             max_idle=300,
-            reconnect_timeout=options.connect_timeout_s,
+            reconnect_timeout=0,  # it tells of a failure at once, and `_look` does what is needed
+            reconnect_failed=lambda _: self._suspect(),
         )
-        await pool.open()
-        return cls(pool, options, backend)
 
     async def close(self) -> None:
         """Closes the connections; calls under way fail. Idempotent."""
         self._closed = True
-        await self._pool.close()
+        if self._looking is not None:
+            await end(self._looking)
+        await self._connections.close()
 
     def check(self, deadline_s: float) -> float:
-        """Seconds left; raises BackendUnavailable past the deadline and after `close`."""
-        if self._closed:
-            raise BackendUnavailable(self._backend, "closed")
+        """Seconds left; raises BackendUnavailable past the deadline, while nothing answers and after `close`."""
+        if self._closed or self._is_down:
+            raise self._refusal()
         return remaining_s(deadline_s, self._backend)
+
+    def _refusal(self) -> BackendUnavailable:
+        return BackendUnavailable(self._backend, "closed" if self._closed else f"nothing answers at {self.address}")
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT."""
+        return address(self._dsn)
 
     @asynccontextmanager
     async def connection(self, deadline_s: float) -> AsyncIterator[Connection]:
@@ -78,10 +105,38 @@ class Pool:
 
     @asynccontextmanager
     async def lend(self, deadline_s: float) -> AsyncIterator[Connection]:
-        """Lends a connection in autocommit; errors of the driver leave as they are, passed time as TimeoutError."""
-        left_s = self.check(deadline_s)
-        async with asyncio.timeout(left_s), self._pool.connection(timeout=left_s) as connection:
-            yield connection
+        """Lends a connection in autocommit; errors of the driver leave as they are, passed time as TimeoutError.
+
+        Raises BackendUnavailable when there is none to lend for `acquire_timeout_s`, or nothing answers.
+        """
+        wait_s = min(self.check(deadline_s), self._options.acquire_timeout_s)
+        try:
+            async with self._connections.connection(timeout=wait_s) as connection, asyncio.timeout_at(deadline_s):
+                yield connection
+        except PoolTimeout:
+            self._suspect()
+            text = f"no connection to {self.address} was free or could be made within {wait_s:.2g} s"
+            raise BackendUnavailable(self._backend, text) from None
+        except PoolClosed:
+            raise self._refusal() from None
+
+    def _suspect(self) -> None:
+        """Sees whether the server is there, after a failure that it would explain if it is not."""
+        if not self._closed and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look(), name=f"looking-for-{self._backend}")
+
+    async def _look(self) -> None:
+        if await answers(self._dsn):
+            return
+        self._is_down = True
+        log.warning("%s: nothing answers at %s; calls fail until something does", self._backend, self.address)
+        await self._connections.close(timeout=_CLOSING_S)  # ends the waiting of those who wait for one
+        while not await answers(self._dsn):  # noqa: ASYNC110 - there is no event of a server's return
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self._connections = self._new_connections()
+        await self._connections.open()
+        self._is_down = False
+        log.warning("%s: the server at %s answers again", self._backend, self.address)
 
     @asynccontextmanager
     async def transaction(self, scope: Scope, deadline_s: float) -> AsyncIterator[Connection]:
@@ -151,7 +206,7 @@ class Pool:
     async def forget_dead(self, deadline_s: float) -> None:
         """Drops idle connections that the server has closed, so that not every caller meets one."""
         async with asyncio.timeout_at(deadline_s):
-            await self._pool.check()
+            await self._connections.check()
 
 
 def connection_arguments(options: PostgresOptions) -> dict[str, Any]:

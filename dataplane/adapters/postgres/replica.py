@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
 from dataplane.adapters.postgres.pool import Pool
+from dataplane.adapters.postgres.reach import check
 from dataplane.adapters.postgres.reads import PostgresReads
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
@@ -21,6 +22,8 @@ SELECT position, CASE WHEN NOT pg_is_in_recovery() THEN 0
 FROM memplane.last_position"""
 _ASKING_S: Final = 0.25
 """Longest wait for a replica's state: beyond that the primary is the better choice. Unmeasured."""
+_EXAMINING_S: Final = 1.0
+"""Longest wait of an examination, which tells of the primary, too. Unmeasured."""
 
 
 class Replica:
@@ -37,7 +40,8 @@ class Replica:
 
     @classmethod
     async def open(cls, dsn: Secret, options: PostgresOptions) -> "Replica":
-        """Makes the pool; a replica that does not answer is not used, and `problems` tells."""
+        """Makes the pool; a replica that does not answer is not used, and `problems` tells. Raises Misconfigured."""
+        check(dsn, "replica_dsn")
         return cls(await Pool.open(dsn, options), options)
 
     async def close(self) -> None:
@@ -73,15 +77,19 @@ class Replica:
         return position, lag_s
 
     async def problems(self, deadline_s: float) -> Sequence[Problem]:
-        """What keeps it from being used."""
+        """What keeps it from being used; asks for a second at most."""
         most_s = self._options.replica_max_lag_s
         try:
-            _, lag_s = await self._state(deadline_s)
+            _, lag_s = await self._state(min(deadline_s, asyncio.get_running_loop().time() + _EXAMINING_S))
         except BackendUnavailable as error:
-            return [Problem("REPLICA_UNAVAILABLE", f"the replica is not read from: {error.words}")]
+            advice = f"start it or correct {BACKEND}.replica_dsn"
+            text = f"the replica at {self._pool.address} is not read from ({error.words}); {advice}"
+            return [Problem("REPLICA_UNAVAILABLE", text)]
         if lag_s is None:
-            return [Problem("REPLICA_LAG_UNKNOWN", "the replica cannot tell its lag and is not read from")]
+            text = "the replica cannot tell its lag and is not read from; see pg_stat_wal_receiver there"
+            return [Problem("REPLICA_LAG_UNKNOWN", text)]
         if lag_s > most_s:
-            text = f"the replica is {lag_s:.0f} s behind, more than {most_s:g} s, and is not read from"
+            advice = "see what holds up its replay (long queries, disk, network) or raise replica_max_lag_s"
+            text = f"the replica is {lag_s:.0f} s behind, more than {most_s:g} s, and is not read from; {advice}"
             return [Problem("REPLICA_LAGS", text)]
         return []

@@ -97,8 +97,8 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
         with translated():
             async with asyncio.timeout(remaining_s(deadline_s)):
                 await Examiner(options, clock).check_at_start()
-        pool = await Pool.open(options.dsn, options)
         replica = await Replica.open(options.replica_dsn, options) if options.replica_dsn else None
+        pool = await Pool.open(options.dsn, options)
         return cls(pool, replica, options, Parts(fields_of, clock))
 
     async def close(self) -> None:
@@ -112,11 +112,12 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
-        examination = await self._examiner.examine(self._pool, deadline_s)
         if self._replica is None:
-            return examination
-        problems = (*examination.problems, *await self._replica.problems(deadline_s))
-        return Examination(examination.server, problems)
+            return await self._examiner.examine(self._pool, deadline_s)
+        examination, problems = await asyncio.gather(
+            self._examiner.examine(self._pool, deadline_s), self._replica.problems(deadline_s)
+        )
+        return Examination(examination.server, (*examination.problems, *problems))
 
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
         """See the port."""

@@ -112,6 +112,7 @@ def test_what_lay_in_the_default_partition_moves_to_its_month(postgres_database:
         (None, "migrate_dsn is missing"),
         (Secret("no dsn"), "migrate_dsn is not a DSN"),
         (Secret("postgresql:///"), "names no database or no user"),
+        (Secret("postgresql://owner@127.0.0.1:notaport/memplane"), "migrate_dsn has a port that is no number"),
     ],
 )
 def test_a_dsn_that_is_none_is_told(dsn: Secret | None, problem: str) -> None:

@@ -10,6 +10,7 @@ from psycopg import conninfo
 
 from dataplane.adapters.postgres.migrate import migrate
 from dataplane.adapters.postgres.options import PostgresOptions
+from dataplane.adapters.postgres.reach import answers
 from dataplane.errors import BackendUnavailable, Misconfigured
 from memplane.process import SystemClock
 from memplane.settings import Secret
@@ -122,8 +123,36 @@ async def test_a_standby_is_told(postgres_server: PostgresServer, postgres_repli
 
 
 async def test_nothing_that_answers_is_unavailable_not_misconfigured(migrated_postgres: PostgresOptions) -> None:
-    with pytest.raises(BackendUnavailable, match="nothing answers at memplane_app at"):
-        await open_store(changed(migrated_postgres, port=free_port()), fields_of)
+    port = free_port()
+    with pytest.raises(BackendUnavailable) as raised:
+        await open_store(changed(migrated_postgres, port=port), fields_of)
+    assert raised.value.words == (
+        f"nothing answers at 127.0.0.1:{port} (user {APP_ROLE}); start the server or correct record_store.dsn"
+    )
+
+
+async def test_a_server_that_refuses_the_login_answers(migrated_postgres: PostgresOptions) -> None:
+    assert await answers(migrated_postgres.dsn)
+    assert await answers(changed(migrated_postgres, password="guessed").dsn)
+    assert not await answers(changed(migrated_postgres, port=free_port()).dsn)
+
+
+@pytest.mark.parametrize(
+    ("parts", "problem"),
+    [
+        ({"port": "notaport"}, "dsn has a port that is no number from 1 to 65535; 5432 is usual"),
+        ({"sslmode": "bogus"}, "dsn has a value for sslmode that PostgreSQL does not know"),
+    ],
+)
+async def test_a_dsn_that_can_never_work_is_told(
+    migrated_postgres: PostgresOptions, parts: dict[str, str], problem: str
+) -> None:
+    assert await problem_of(changed(migrated_postgres, **parts)) == problem
+
+
+async def test_a_replica_dsn_that_can_never_work_is_told(migrated_postgres: PostgresOptions) -> None:
+    nowhere = changed(migrated_postgres, port="notaport").dsn
+    assert (await problem_of(replace(migrated_postgres, replica_dsn=nowhere))).startswith("replica_dsn has a port")
 
 
 async def test_a_sound_server_has_no_problems(migrated_postgres: PostgresOptions) -> None:
