@@ -55,7 +55,9 @@ class ElasticsearchOptions:
     open_timeout_s: float = 10.0
 
     def __post_init__(self) -> None:
-        for host in self.hosts or ("",):
+        if not self.hosts:
+            raise BadConfig("hosts: at least one is needed, such as https://search.example:9200")
+        for host in self.hosts:
             if "@" in host:
                 raise BadConfig("hosts: a URL holds no user and password; give username and password")
             if _HOST.fullmatch(host) is None:

@@ -7,7 +7,7 @@ from memplane.settings import BadConfig, Secret
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"hosts": ()}, "hosts: '' is not a URL"),
+        ({"hosts": ()}, "hosts: at least one is needed"),
         ({"hosts": ("search.example",)}, "hosts: 'search.example' is not a URL with its port"),
         ({"hosts": ("http://user:word@search.example:9200",)}, "hosts: a URL holds no user"),
         ({"prefix": "_x"}, "prefix: '_x'"),
