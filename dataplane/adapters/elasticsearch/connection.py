@@ -5,9 +5,10 @@ The server's messages quote documents and queries; its error *types* are a fixed
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+from aiohttp import ClientResponseError, ServerDisconnectedError
 from elasticsearch import ApiError, AsyncElasticsearch, ConnectionTimeout, SSLError, TransportError
 from elasticsearch import UnsupportedProductError as OtherProduct
 
@@ -22,8 +23,9 @@ client makes a score of objects for it (8.19, 2026-11)."""
 Call = Callable[[AsyncElasticsearch], Awaitable[Any]]
 
 OTHER_PRODUCT = "other_product"
+NOT_HTTP = "not_http"
 CERTIFICATE = "certificate"
-"""What `Refused` calls an answer of another product, and a certificate that is not signed by an authority we know."""
+"""What `Refused` calls an answer of another product, one that is no HTTP, and a certificate of no authority we know."""
 
 _STATUS_WORDS = {
     401: "refuses the user or key",
@@ -35,6 +37,7 @@ _STATUS_WORDS = {
 
 _KIND_WORDS = {
     OTHER_PRODUCT: "is not what answers",
+    NOT_HTTP: "is not what answers",
     CERTIFICATE: "shows a certificate that is not trusted",
     "index_not_found_exception": "has lost the index",
     "cluster_block_exception": "has made the index read-only, or has no master",
@@ -53,7 +56,9 @@ class Refused(Exception):
 class Connection:
     """The client, with deadlines and our errors."""
 
-    def __init__(self, client: AsyncElasticsearch) -> None:
+    def __init__(self, client: AsyncElasticsearch, hosts: str) -> None:
+        self.hosts = hosts
+        """Where it looks for the server, for people."""
         self._client = client
         self._is_closed = False
 
@@ -69,7 +74,8 @@ class Connection:
                 retry_on_timeout=False,
                 max_retries=len(options.hosts) - 1,
                 request_timeout=LONGEST_CALL_S,
-            )
+            ),
+            ", ".join(options.hosts),
         )
 
     async def ask(self, call: Call, deadline_s: float) -> Any:
@@ -90,7 +96,9 @@ class Connection:
         except TransportError as error:
             if _is_certificate(error):
                 raise Refused(0, CERTIFICATE) from None
-            raise BackendUnavailable(BACKEND, "Elasticsearch cannot be reached") from None
+            if _is_caused_by(error, ClientResponseError):
+                raise Refused(0, NOT_HTTP) from None
+            raise BackendUnavailable(BACKEND, self._unreached(error)) from None
 
     async def require(self, call: Call, deadline_s: float) -> Any:
         """What the server answers; its errors count as BackendUnavailable too."""
@@ -103,6 +111,12 @@ class Connection:
         """Closes the connections. Idempotent."""
         self._is_closed = True
         await self._client.close()
+
+    def _unreached(self, error: TransportError) -> str:
+        """A server that stops does so, too, and a proxy with none behind it: it may become better by itself."""
+        if _is_caused_by(error, ServerDisconnectedError):
+            return f"what listens at {self.hosts} hangs up without an answer; if it goes on, that is no Elasticsearch"
+        return "Elasticsearch cannot be reached"
 
 
 def unavailable(status: int, kind: str) -> BackendUnavailable:
@@ -135,3 +149,14 @@ def _tls(options: ElasticsearchOptions) -> dict[str, Any]:
 
 def _is_certificate(error: TransportError) -> bool:
     return isinstance(error, SSLError) or any(isinstance(cause, ssl.SSLError) for cause in error.errors)
+
+
+def _is_caused_by(error: TransportError, kind: type[Exception]) -> bool:
+    """Whether the client met this with any of the nodes that it tried."""
+    return any(isinstance(cause, kind) for tried in (error, *error.errors) for cause in _chain(tried))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -6,6 +6,7 @@ from typing import Any
 from dataplane.adapters.elasticsearch.connection import (
     BACKEND,
     CERTIFICATE,
+    NOT_HTTP,
     OTHER_PRODUCT,
     Connection,
     Refused,
@@ -37,7 +38,7 @@ async def prepare(connection: Connection, layout: Layout, deadline_s: float) -> 
             await _make(connection, layout, deadline_s)
             index = await _described(connection, layout.alias, deadline_s)
     except Refused as refused:
-        raise _misconfigured(refused, layout) or unavailable(refused.status, refused.kind) from None
+        raise _misconfigured(refused, layout, connection.hosts) or unavailable(refused.status, refused.kind) from None
     for problem in _index_problems(layout, index):
         raise Misconfigured(BACKEND, problem.message)
     return is_new
@@ -53,7 +54,7 @@ async def examine(connection: Connection, layout: Layout, deadline_s: float) -> 
             health = await connection.ask(lambda client: client.cluster.health(index=layout.alias), deadline_s)
             problems += _health_problems(health)
     except Refused as refused:
-        wrong = _misconfigured(refused, layout)
+        wrong = _misconfigured(refused, layout, connection.hosts)
         if wrong is None:
             raise unavailable(refused.status, refused.kind) from None
         return Examination("Elasticsearch", (Problem("ACCESS_REFUSED", wrong.problem),))
@@ -148,7 +149,7 @@ def _health_problems(health: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("COPIES_MISSING", f"copies are missing: {missing}; add nodes, or set replicas to 0 for one")
 
 
-def _misconfigured(refused: Refused, layout: Layout) -> Misconfigured | None:
+def _misconfigured(refused: Refused, layout: Layout, hosts: str) -> Misconfigured | None:
     if refused.status == 401:
         return Misconfigured(BACKEND, "Elasticsearch refuses the user or key; check api_key, or username and password")
     if refused.status == 403:
@@ -158,5 +159,8 @@ def _misconfigured(refused: Refused, layout: Layout) -> Misconfigured | None:
         problem = "the server's certificate is not signed for its name by an authority given; check ca_file"
         return Misconfigured(BACKEND, problem)
     if refused.status in (404, 405) or refused.kind == OTHER_PRODUCT:
-        return Misconfigured(BACKEND, "what answers at hosts is not Elasticsearch 8 or 9; check hosts")
+        return Misconfigured(BACKEND, f"what answers at {hosts} is not Elasticsearch 8 or 9; check hosts")
+    if refused.kind == NOT_HTTP:
+        problem = f"what answers at {hosts} does not speak HTTP, or only over TLS; check hosts: URL and port"
+        return Misconfigured(BACKEND, problem)
     return None

@@ -1,6 +1,9 @@
+import asyncio
 import ssl
 import time
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -77,6 +80,40 @@ async def test_another_product_is_told() -> None:
         server.headers.clear()
         with pytest.raises(Misconfigured, match="is not Elasticsearch 8 or 9; check hosts"):
             await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"-ERR wrong number of arguments\r\n",
+        b"\0\0\x18\4\0\0\0\0\0\0\5\0\x10\0\0",  # HTTP/2, as gRPC begins
+        b"\x15\3\3\0\2\2\x46",  # TLS
+        b"SSH-2.0-OpenSSH_9\r\n",
+    ],
+)
+async def test_what_does_not_speak_http_is_told_with_its_host(answer: bytes) -> None:
+    async with answering(answer) as url:
+        with pytest.raises(Misconfigured, match=f"{url} does not speak HTTP, or only over TLS; check hosts"):
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(url,)), "Rule_1")
+
+
+async def test_what_hangs_up_without_an_answer_is_told_with_its_host_and_tried_again() -> None:
+    async with answering(b"") as url:
+        with pytest.raises(BackendUnavailable, match=f"{url} hangs up without an answer"):
+            await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(url,)), "Rule_1")
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[str]:
+    """The URL of something that answers any request with this and hangs up."""
+
+    async def answer_and_hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(answer_and_hang_up, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 async def test_a_certificate_counts_only_when_its_authority_is_known(tmp_path: Path) -> None:
