@@ -14,6 +14,8 @@ from typing import IO
 
 OURS = "memplane"
 """How the names of our own loggers begin. Libraries may log every call, with its address and what stands in it."""
+WORDY = ("elastic_transport",)
+"""Libraries that warn of every failed call, of which our own modules tell once."""
 
 
 class FolderInUse(Exception):
@@ -29,9 +31,11 @@ class SystemClock:
 
 
 def log_to_stderr() -> None:
-    """Logs what matters to stderr: of our own modules from INFO on, of libraries warnings alone."""
+    """Logs what matters to stderr: of our own modules from INFO on, of libraries warnings alone, or errors."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger(OURS).setLevel(logging.INFO)
+    for name in WORDY:
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def lock_folder(folder: Path, owner: str) -> IO[bytes]:
