@@ -977,9 +977,11 @@ class ForgetMemoryResponse(_message.Message):
     def pending_backends(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Indexes that still hold a copy, which no search returns. SOFT: those that have not followed the change yet. HARD:
         also those that have, but whose files on disk still contain fields and embedding of an erased memory; they are
-        rewritten without it seconds later, one rewrite for all that was erased by then. Repeat the call with the same
-        request_id to see what is left. The record store is not named: it overwrites what it erases before the call
-        returns, or with the next write where a reader still holds its log.
+        rewritten without it within seconds to about a minute, one rewrite for all that was erased by then. Repeat the call
+        with the same request_id to see what is left. Not named is what MemPlane cannot hurry: indexes on PostgreSQL and
+        Qdrant, whose servers rewrite their files when they see fit. Nor is the record store. SQLite overwrites what it
+        erases before the call returns, or with the next write where a reader still holds its log; PostgreSQL keeps it in
+        its tables' files until they are vacuumed, and in its write-ahead log until that is recycled.
         """
 
     def __init__(
