@@ -31,6 +31,11 @@ class BackendUnavailable(Exception):
 
 
 @dataclass
+class NotYet(BackendUnavailable):
+    """A backend is well and asks to be asked again some seconds later."""
+
+
+@dataclass
 class DuplicateContent(Exception):
     """An ACTIVE memory with this (namespace, subject, kind, statement key) is already there."""
 

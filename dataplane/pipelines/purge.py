@@ -2,7 +2,8 @@
 
 The record store remembers it: the marker of an index is the outbox position of an erasure that awaits the purge, 0 when
 none does. It is saved before the erasure's outbox row is settled and set back after the purge, unless another process
-noted one meanwhile; so that a killed process purges once more rather than never.
+noted one meanwhile; so that a killed process purges once more rather than never. A purge that had to be asked for again
+counts for what was erased before it was first asked for: when more came since, another one follows.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dataplane.changes import OutboxRow
-from dataplane.errors import BackendUnavailable
+from dataplane.errors import BackendUnavailable, NotYet
 from dataplane.ports import Index, RecordStore
 
 log = logging.getLogger("memplane.purge")
@@ -21,11 +22,13 @@ log = logging.getLogger("memplane.purge")
 class PurgeOptions:
     """Seconds from the first erasure to the purge, that it lets the outbox go first, to a next try, and of a purge.
 
-    The delay lets many erasures share a purge. Unmeasured.
+    The delay lets many erasures share a purge. `again_s` is to a next try of one that came too early (NotYet),
+    `retry_s` of one that failed. Unmeasured.
     """
 
     delay_s: float = 5.0
     patience_s: float = 60.0
+    again_s: float = 10.0
     retry_s: float = 60.0
     timeout_s: float = 600.0
 
@@ -45,6 +48,8 @@ class Purge:
         self._index = index
         self._options = options
         self._at_s: float | None = None
+        self._asked = 0  # the marker when the index was first asked for the purge that it has not finished
+        self._said = ""
 
     @property
     def is_due(self) -> bool:
@@ -73,30 +78,46 @@ class Purge:
             self._at_s = _now_s() + self._options.delay_s
 
     async def run_when_due(self, *, drained: bool) -> None:
-        """Purges when it is time; a failed one is logged and tried again later. The index must not be written to.
+        """Purges when it is time; a hindrance is logged once, and it is tried again. The index must not be written to.
 
         Before the outbox is `drained` it has patience, but not for ever: writes may never cease.
         """
         started_s = _now_s()
-        if self._at_s is None or started_s < self._at_s + (0.0 if drained else self._options.patience_s):
+        patience_s = 0.0 if drained or self._asked else self._options.patience_s
+        if self._at_s is None or started_s < self._at_s + patience_s:
             return
         self._at_s = started_s + self._options.retry_s
-        deadline_s = started_s + self._options.timeout_s
         try:
-            noted = await self._store.marker(self._marker, deadline_s)
-            if not noted:  # another process was faster
-                self._at_s = None
-                return
-            await self._index.purge(deadline_s)
-            if await self._store.marker(self._marker, deadline_s) == noted:
-                await self._store.save_marker(self._marker, 0, deadline_s)
+            is_done = await self._run(started_s + self._options.timeout_s)
         except BackendUnavailable as error:
-            log.warning(
-                "%s not purged of erased data, next try in %g s: %s", self._target, self._options.retry_s, error
-            )
+            self._postpone(error, started_s)
             return
-        self._at_s = None
+        self._at_s = None if is_done else _now_s() + self._options.delay_s
+        self._said = ""
+
+    async def _run(self, deadline_s: float) -> bool:
+        """Whether nothing is left to be purged."""
+        started_s = _now_s()
+        noted = await self._store.marker(self._marker, deadline_s)
+        if not noted:  # another process was faster; what the index was asked for still counts for then alone
+            return True
+        self._asked = self._asked or noted
+        await self._index.purge(deadline_s)
+        covered, self._asked = self._asked, 0
         log.info("%s purged of erased data in %.1f s", self._target, _now_s() - started_s)
+        if await self._store.marker(self._marker, deadline_s) != covered:
+            return False
+        await self._store.save_marker(self._marker, 0, deadline_s)
+        return True
+
+    def _postpone(self, error: BackendUnavailable, started_s: float) -> None:
+        is_early = isinstance(error, NotYet)
+        wait_s = self._options.again_s if is_early else self._options.retry_s
+        self._at_s = started_s + wait_s
+        if str(error) != self._said:
+            self._said = str(error)
+            level = logging.INFO if is_early else logging.WARNING
+            log.log(level, "%s not purged of erased data yet, tried again every %g s: %s", self._target, wait_s, error)
 
 
 def _now_s() -> float:

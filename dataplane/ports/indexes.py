@@ -43,6 +43,9 @@ class Index(Backend, Protocol):
 
         Slow: it may copy the whole index. When it fails nothing is lost, and it can be called again. A server that
         rewrites its segments when it sees fit is asked to, where it can be.
+
+        NotYet where a server still keeps what was deleted lately. A call after one that raised may go on with what that
+        one began: it removes what was deleted before the first call since one returned, and may leave later deletes.
         """
         ...
 

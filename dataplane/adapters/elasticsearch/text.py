@@ -7,14 +7,14 @@ from typing import Any
 
 from dataplane.adapters.elasticsearch import upkeep
 from dataplane.adapters.elasticsearch.bulk import HELD, BulkWriter, deleting, fetch, indexing
-from dataplane.adapters.elasticsearch.connection import BACKEND, Connection
+from dataplane.adapters.elasticsearch.connection import Connection
 from dataplane.adapters.elasticsearch.filters import translate, translate_scope
 from dataplane.adapters.elasticsearch.layout import Layout
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.elasticsearch.paging import Hit, every_hit
+from dataplane.adapters.elasticsearch.purging import Purging, check_shards
 from dataplane.adapters.elasticsearch.terms import MAX_COUNTED, Query, best_matches, holding
 from dataplane.adapters.payload_filters import passes
-from dataplane.errors import BackendUnavailable
 from dataplane.logic.bm25 import inverse_frequency
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
 from dataplane.ports import Examination
@@ -49,6 +49,7 @@ class ElasticsearchTextIndex:
         self._connection = connection
         self._layout = layout
         self._writer = BulkWriter(connection, layout.alias, options.bulk_bytes, options.bulk_documents)
+        self._purging = Purging(connection, layout.alias)
         self.recreated = recreated
         """True when `open` made the index: everything must be projected into it."""
 
@@ -128,19 +129,11 @@ class ElasticsearchTextIndex:
         answer = await self._connection.require(
             lambda client: client.indices.refresh(index=self._layout.alias), deadline_s
         )
-        _check_shards(answer)
+        check_shards(answer)
 
     async def purge(self, deadline_s: float) -> None:
-        """See the port. When the deadline passes the server goes on. What was deleted within half a minute may stay.
-
-        (The server keeps the latest operations for copies that come back; it moves on every 30 s.)
-        """
-        alias = self._layout.alias
-        await self._connection.require(lambda client: client.indices.flush(index=alias), deadline_s)
-        answer = await self._connection.require(
-            lambda client: client.indices.forcemerge(index=alias, only_expunge_deletes=True), deadline_s
-        )
-        _check_shards(answer)
+        """See the port. NotYet for what was written in the last half minute. Past the deadline the server goes on."""
+        await self._purging.run(deadline_s)
 
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
@@ -196,9 +189,3 @@ def _routing(scope: Scope) -> str | None:
         return None
     namespaces = ",".join(dict.fromkeys((*scope.namespaces, *scope.shared)))
     return namespaces if len(namespaces) <= MAX_ROUTING_CHARACTERS else None
-
-
-def _check_shards(answer: Mapping[str, Any]) -> None:
-    failed = answer["_shards"]["failed"]
-    if failed:
-        raise BackendUnavailable(BACKEND, f"{failed} shards of Elasticsearch fail")

@@ -1,13 +1,14 @@
 """When an index is purged, and what becomes of a purge that fails or is cut off."""
 
 import asyncio
+import logging
 
 import pytest
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.changes import Erasure, OutboxRow
-from dataplane.errors import BackendUnavailable
+from dataplane.errors import BackendUnavailable, NotYet
 from dataplane.pipelines.purge import Purge, PurgeOptions
 from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
 
@@ -141,3 +142,83 @@ async def test_an_erasure_that_another_process_notes_during_a_purge_stays_due(st
     assert await store.marker(f"{TARGET}.purge", soon()) == 8
     await other.run_when_due(drained=True)
     assert await store.marker(f"{TARGET}.purge", soon()) == 0
+
+
+class KeepingIndex(CountingIndex):
+    """Lets go of what was deleted at the third call."""
+
+    async def purge(self, deadline_s: float) -> None:
+        self.purges += 1
+        if self.purges < 3:
+            raise NotYet("vector_index", "still keeps it")
+
+
+async def test_an_index_that_keeps_it_for_a_while_is_asked_again_soon_and_that_is_logged_once(
+    store: InMemoryRecordStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "memplane.purge")
+    index = KeepingIndex()
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0, retry_s=600.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    for done in (False, False, True):
+        await purge.run_when_due(drained=True)
+        assert purge.is_due is not done
+    assert index.purges == 3
+    assert await store.marker(f"{TARGET}.purge", soon()) == 0
+    assert [record.levelname for record in caplog.records] == ["INFO", "INFO"]
+    assert "not purged of erased data yet, tried again every 0 s: vector_index: still keeps it" in caplog.messages[0]
+    assert "purged of erased data in" in caplog.messages[1]
+
+
+async def test_a_purge_counts_for_what_was_erased_before_it_was_first_asked_for(store: InMemoryRecordStore) -> None:
+    index = KeepingIndex()
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due(drained=True)
+    await purge.note([gone("mem_2", 8)], soon())
+    for _ in range(2):
+        await purge.run_when_due(drained=True)
+    assert index.purges == 3
+    assert purge.is_due
+    await purge.run_when_due(drained=True)
+    assert index.purges == 4
+    assert not purge.is_due
+
+
+async def test_what_the_index_was_asked_for_before_another_process_purged_counts_for_nothing_later(
+    store: InMemoryRecordStore,
+) -> None:
+    index = KeepingIndex()
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    for _ in range(2):
+        await purge.run_when_due(drained=True)
+    await store.save_marker(f"{TARGET}.purge", 0, soon())
+    await purge.run_when_due(drained=True)
+    assert not purge.is_due
+    await purge.note([gone("mem_2", 8)], soon())
+    await purge.run_when_due(drained=True)
+    assert purge.is_due
+    await purge.run_when_due(drained=True)
+    assert index.purges == 4
+    assert not purge.is_due
+
+
+async def test_a_failure_that_stays_the_same_is_warned_of_once(
+    store: InMemoryRecordStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    purge = Purge(store, TARGET, CountingIndex(failures=3), PurgeOptions(delay_s=0.0, retry_s=0.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    for _ in range(3):
+        await purge.run_when_due(drained=True)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+async def test_it_does_not_wait_for_the_outbox_again_once_it_was_asked_for(store: InMemoryRecordStore) -> None:
+    index = KeepingIndex()
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0, patience_s=600.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due(drained=True)
+    for _ in range(2):
+        await purge.run_when_due(drained=False)
+    assert not purge.is_due
