@@ -30,6 +30,9 @@ WHERE schemaname = 'memplane' AND tablename = %(table)s AND policyname = 'system
 _TABLES = """
 SELECT relname FROM pg_class
 WHERE relnamespace = 'memplane'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1"""
+_OWNED_BY_APP = """
+SELECT c.relname, pg_get_userbyid(n.nspowner) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'memplane' AND c.relkind IN ('r', 'p') AND pg_get_userbyid(c.relowner) = %s ORDER BY 1"""
 _ROLE = "SELECT rolcanlogin, rolinherit FROM pg_roles WHERE rolname = %s"
 _MAY = "SELECT has_table_privilege(%(role)s, format('memplane.%%I', %(table)s::text), %(privilege)s)"
 _MAY_CALL = "SELECT has_function_privilege(%s, 'memplane.make_partitions(integer)', 'EXECUTE')"
@@ -90,6 +93,26 @@ def _by_hand(options: PostgresOptions) -> str:
         f"CREATE ROLE {system} NOLOGIN; CREATE ROLE {app} LOGIN NOINHERIT PASSWORD '...'; "
         f"GRANT {system} TO {app} (from PostgreSQL 16 on: WITH INHERIT FALSE, SET TRUE)"
     )
+
+
+def take_back(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:
+    """Gives tables that the app role owns to the owner of the schema. Raises Misconfigured without the right to."""
+    app = options.app_role
+    owned = connection.execute(_OWNED_BY_APP, (app,)).fetchall()
+    if owned and owned[0][1] == app:
+        advice = "give schema and tables to another role, and let migrate_dsn log in as that"
+        raise Misconfigured(BACKEND, f"{app}, which data planes log in as, owns the schema memplane; {advice}")
+    for table, owner in owned:
+        try:
+            with connection.transaction():
+                _run(connection, "ALTER TABLE memplane.{} OWNER TO {}", table, owner)
+        except psycopg.errors.InsufficientPrivilege as error:
+            changes = "; ".join(f"ALTER TABLE memplane.{name} OWNER TO {owner}" for name, _ in owned)
+            text = (
+                f"{app} owns tables, which the role of migrate_dsn may not change; let an administrator run: {changes}"
+            )
+            raise Misconfigured(BACKEND, text) from error
+        yield f"ownership of {table} by {owner}, not {app}"
 
 
 def grant(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:

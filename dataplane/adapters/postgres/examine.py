@@ -33,8 +33,12 @@ SELECT current_setting('server_version') AS version,
     coalesce(pg_has_role(r.oid, s.oid, 'USAGE'), false) AS inherits,
     to_regnamespace('memplane') IS NOT NULL AS has_schema,
     coalesce(has_schema_privilege(to_regnamespace('memplane')::oid, 'USAGE'), false) AS may_use_schema,
-    (SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace('memplane')
-        AND pg_has_role(r.oid, c.relowner, 'USAGE')) AS owned,
+    (SELECT pg_get_userbyid(n.nspowner) FROM pg_namespace AS n WHERE n.nspname = 'memplane') AS schema_owner,
+    (SELECT array_agg(c.relname::text ORDER BY c.relname) FROM pg_class AS c
+        WHERE c.relnamespace = to_regnamespace('memplane') AND c.relkind IN ('r', 'p', 'S', 'v', 'm')
+        AND c.relowner = r.oid) AS owned,
+    (SELECT min(pg_get_userbyid(c.relowner)) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace('memplane')
+        AND c.relowner <> r.oid AND pg_has_role(r.oid, c.relowner, 'USAGE')) AS inherited_owner,
     (SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_class AS c
         WHERE c.relnamespace = to_regnamespace('memplane') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
         AND NOT has_table_privilege(r.oid, c.oid, 'SELECT')) AS ungranted,
@@ -108,7 +112,9 @@ class Examiner:
             text = f"role {role} is a superuser or bypasses row-level security; log in as one that is neither"
             yield Problem("ROLE_TOO_STRONG", text)
         elif facts["owned"]:
-            text = f"role {role} owns the tables; log in as {self.options.app_role}, which memplane migrate makes"
+            yield Problem("ROLE_TOO_STRONG", f"role {role} owns {', '.join(facts['owned'])}; {self._disowned(facts)}")
+        elif owner := facts["inherited_owner"]:
+            text = f"role {role} has the rights of {owner}, which owns tables; run REVOKE {owner} FROM {role}"
             yield Problem("ROLE_TOO_STRONG", text)
         elif facts["inherits"]:
             text = (
@@ -119,6 +125,17 @@ class Examiner:
         elif facts["has_schema"] and not facts["may_take_on"]:
             text = f"role {role} may not take on {system}; run memplane migrate with {role} as app_role"
             yield Problem("ROLE_TOO_WEAK", text)
+
+    def _disowned(self, facts: Facts) -> str:
+        """How the role comes to own no table."""
+        app, owner = self.options.app_role, facts["schema_owner"]
+        if facts["role"] != app:
+            return f"log in as {app}, which memplane migrate makes"
+        if owner == app:
+            advice = "ALTER SCHEMA memplane OWNER TO ... and ALTER TABLE ... OWNER TO ... for each"
+            return f"give them and the schema to the role of migrate_dsn, another one: {advice}"
+        changes = (f"ALTER TABLE memplane.{table} OWNER TO {owner}" for table in facts["owned"])
+        return f"run memplane migrate, or as an administrator: {', '.join(changes)}"
 
     async def _schema_problem(self, connection: Connection) -> Problem | None:
         applied: dict[int, str] = dict(await (await connection.execute(READ_APPLIED)).fetchall())

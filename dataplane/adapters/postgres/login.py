@@ -38,6 +38,7 @@ def connect_as_owner(options: PostgresOptions) -> Iterator[Connection[tuple[Any,
     if dsn is None:
         raise Misconfigured(BACKEND, "migrate_dsn is missing: the DSN of the role that owns the tables")
     check(dsn, "migrate_dsn")
+    check(options.dsn, "dsn")
     try:
         connection = Connection.connect(dsn, **connection_arguments(options))
     except psycopg.OperationalError as error:

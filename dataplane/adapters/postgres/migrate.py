@@ -47,6 +47,7 @@ def migrate(options: PostgresOptions, *, is_check: bool = False) -> list[str]:
 
 def _steps(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:
     yield from _make_schema(connection)
+    yield from access.take_back(connection, options)
     applied = {row[0]: row[1] for row in connection.execute(READ_APPLIED)}
     for migration in due(read_migrations(), applied):
         connection.execute(migration.text.encode())

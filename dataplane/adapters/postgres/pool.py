@@ -72,7 +72,7 @@ class Pool:
             num_workers=2,
             max_idle=300,
             reconnect_timeout=0,  # it tells of a failure at once, and `_look` does what is needed
-            reconnect_failed=lambda _: self._suspect(),
+            reconnect_failed=lambda _: self.suspect(),
         )
 
     async def close(self) -> None:
@@ -114,15 +114,20 @@ class Pool:
             async with self._connections.connection(timeout=wait_s) as connection, asyncio.timeout_at(deadline_s):
                 yield connection
         except PoolTimeout:
-            self._suspect()
+            self.suspect()
             text = f"no connection to {self.address} was free or could be made within {wait_s:.2g} s"
             raise BackendUnavailable(self._backend, text) from None
         except PoolClosed:
             raise self._refusal() from None
 
-    def _suspect(self) -> None:
+    @property
+    def is_sought(self) -> bool:
+        """True while it is not known whether the server answers, or known that it does not."""
+        return self._looking is not None and not self._looking.done()
+
+    def suspect(self) -> None:
         """Sees whether the server is there, after a failure that it would explain if it is not."""
-        if not self._closed and (self._looking is None or self._looking.done()):
+        if not self._closed and not self.is_sought:
             self._looking = asyncio.create_task(self._look(), name=f"looking-for-{self._backend}")
 
     async def _look(self) -> None:

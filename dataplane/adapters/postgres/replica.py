@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from dataplane.adapters.postgres.options import BACKEND, PostgresOptions
-from dataplane.adapters.postgres.pool import Pool
+from dataplane.adapters.postgres.pool import Pool, Row
 from dataplane.adapters.postgres.reach import check
 from dataplane.adapters.postgres.reads import PostgresReads
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
 from dataplane.ports import Problem
@@ -37,6 +38,7 @@ class Replica:
         self._is_near = False
         self._asked_s = float("-inf")
         self._asking = asyncio.Lock()
+        self._question: asyncio.Task[list[Row]] | None = None
 
     @classmethod
     async def open(cls, dsn: Secret, options: PostgresOptions) -> "Replica":
@@ -46,6 +48,9 @@ class Replica:
 
     async def close(self) -> None:
         """Idempotent."""
+        if self._question is not None:
+            self._question.add_done_callback(_forget)
+            await end(self._question)
         await self._pool.close()
 
     async def reads(self, at_least: int, deadline_s: float) -> PostgresReads | None:
@@ -72,8 +77,20 @@ class Replica:
         self._asked_s = loop.time()
 
     async def _state(self, deadline_s: float) -> tuple[int, float | None]:
-        """The newest position there, and the lag in seconds, None when it is unknown."""
-        [(position, lag_s)] = await self._pool.read(Scope(()), _STATE, {}, deadline_s)
+        """The newest position there, and the lag in seconds, None when it is unknown. Raises BackendUnavailable."""
+        if self._pool.is_sought:
+            raise BackendUnavailable(BACKEND, f"{self._pool.address} did not answer and is looked for")
+        loop = asyncio.get_running_loop()
+        if self._question is None or self._question.done():
+            asking = self._pool.read(Scope(()), _STATE, {}, loop.time() + _EXAMINING_S)
+            self._question = loop.create_task(asking, name="record-store-replica")
+        # Not cancelled: the driver, told to give up, waits for a server that is gone for 10 s (2026-11).
+        await asyncio.wait({self._question}, timeout=deadline_s - loop.time())
+        if not self._question.done():
+            self._question.add_done_callback(_forget)
+            self._pool.suspect()
+            raise BackendUnavailable(BACKEND, f"{self._pool.address} did not answer in time")
+        [(position, lag_s)] = self._question.result()
         return position, lag_s
 
     async def problems(self, deadline_s: float) -> Sequence[Problem]:
@@ -93,3 +110,9 @@ class Replica:
             text = f"the replica is {lag_s:.0f} s behind, more than {most_s:g} s, and is not read from; {advice}"
             return [Problem("REPLICA_LAGS", text)]
         return []
+
+
+def _forget(question: "asyncio.Task[list[Row]]") -> None:
+    """Takes the error of a question that nobody waits for."""
+    if not question.cancelled():
+        question.exception()

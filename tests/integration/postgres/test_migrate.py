@@ -77,6 +77,27 @@ def test_rights_that_were_taken_are_given_again(postgres_database: str) -> None:
     ]
 
 
+def test_a_table_that_the_app_role_owns_is_told_by_a_check_and_taken_back(postgres_database: str) -> None:
+    options = options_for(postgres_database)
+    migrate(options)
+    tell(options, "ALTER TABLE memplane.outbox OWNER TO memplane_app")
+    missing = migrate(options, is_check=True)
+    assert missing[0] == "ownership of outbox by postgres, not memplane_app"
+    assert migrate(options) == missing
+    assert migrate(options, is_check=True) == []
+
+
+def test_a_schema_that_the_app_role_owns_is_refused(postgres_database: str) -> None:
+    options = options_for(postgres_database)
+    migrate(options)
+    tell(options, "ALTER SCHEMA memplane OWNER TO memplane_app; ALTER TABLE memplane.outbox OWNER TO memplane_app")
+    with pytest.raises(
+        Misconfigured, match="memplane_app, which data planes log in as, owns the schema memplane; give"
+    ):
+        migrate(options, is_check=True)
+    tell(options, "ALTER SCHEMA memplane OWNER TO postgres; ALTER TABLE memplane.outbox OWNER TO postgres")
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -120,6 +141,13 @@ def test_a_dsn_that_is_none_is_told(dsn: Secret | None, problem: str) -> None:
     with pytest.raises(Misconfigured, match=problem) as raised:
         migrate(options)
     assert "no dsn" not in str(raised.value)
+
+
+def test_a_dsn_of_the_app_role_that_is_none_is_told_by_a_migration(postgres_database: str) -> None:
+    options = replace(options_for(postgres_database), dsn=Secret("postgresql://app:hidden@db:notaport/memplane"))
+    with pytest.raises(Misconfigured, match="record_store: dsn has a port") as raised:
+        migrate(options)
+    assert "hidden" not in str(raised.value)
 
 
 def test_who_may_not_make_roles_is_told_what_an_administrator_runs(

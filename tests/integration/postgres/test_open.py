@@ -42,7 +42,7 @@ async def problem_of(options: PostgresOptions) -> str:
 def strong_role(postgres_server: PostgresServer) -> str:
     """A role that a test may give any attribute; memplane_app is every test's."""
     with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
-        connection.execute("DROP ROLE IF EXISTS strong_role")
+        connection.execute("DROP ROLE IF EXISTS strong_role, owner_of_a_test")
         connection.execute("CREATE ROLE strong_role LOGIN PASSWORD 'strong'")
     return "strong_role"
 
@@ -92,7 +92,16 @@ async def test_a_superuser_is_not_worked_as(new_postgres_options: PostgresOption
     ("command", "problem"),
     [
         ("ALTER ROLE strong_role BYPASSRLS", "bypasses row-level security"),
-        ("ALTER TABLE memplane.outbox OWNER TO strong_role", "owns the tables"),
+        (
+            "ALTER TABLE memplane.outbox OWNER TO strong_role",
+            "role strong_role owns outbox; run memplane migrate, or as an administrator: "
+            "ALTER TABLE memplane.outbox OWNER TO postgres",
+        ),
+        (
+            "CREATE ROLE owner_of_a_test; GRANT owner_of_a_test TO strong_role; "
+            "ALTER TABLE memplane.outbox OWNER TO owner_of_a_test",
+            "has the rights of owner_of_a_test, which owns tables; run REVOKE owner_of_a_test FROM strong_role",
+        ),
         ("GRANT memplane_system TO strong_role", "inherits memplane_system and so sees every namespace"),
         ("SELECT 1", "may not take on memplane_system"),
     ],

@@ -1,6 +1,7 @@
 """Reads go to a replica as far as it has what is asked for."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -68,11 +69,50 @@ async def test_a_replica_answers_once_it_has_the_position(
 async def test_a_replica_that_does_not_answer_is_told_and_not_used(options: PostgresOptions) -> None:
     assert options.replica_dsn
     nowhere = Secret(conninfo.make_conninfo(options.replica_dsn, port=free_port()))
-    store = await open_store(replace(options, replica_dsn=nowhere), fields_of)
+    await told_and_passed_over(replace(options, replica_dsn=nowhere))
+
+
+async def test_a_replica_that_accepts_and_never_answers_is_told_and_not_waited_for(options: PostgresOptions) -> None:
+    assert options.replica_dsn
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        dsn = Secret(conninfo.make_conninfo(options.replica_dsn, port=mute.getsockname()[1]))
+        await told_and_passed_over(replace(options, replica_dsn=dsn, connect_timeout_s=2.0))
+
+
+async def told_and_passed_over(options: PostgresOptions) -> None:
+    """Asserts that a store does without its replica, whose failure is told and delays nobody twice."""
+    store = await open_store(options, fields_of)
     loop = asyncio.get_running_loop()
+    assert await store.reads(0, loop.time() + 10) is store
     started_s = loop.time()
-    assert await store.reads(0, started_s + 10) is store
-    assert loop.time() - started_s < 5
-    examination = await store.examine(loop.time() + 1)
+    for _ in range(20):
+        assert await store.reads(0, loop.time() + 10) is store
+    assert loop.time() - started_s < 20 * 0.05
+    examination = await store.examine(loop.time() + 5)
+    assert loop.time() - started_s < 4
     await store.close()
-    assert [problem.code for problem in examination.problems] == ["REPLICA_UNAVAILABLE"]
+    assert examination.server.startswith("PostgreSQL")
+    [problem] = examination.problems
+    assert problem.code == "REPLICA_UNAVAILABLE"
+    assert problem.message.endswith("; start it or correct record_store.replica_dsn")
+
+
+async def test_a_replica_that_is_behind_is_told_with_what_to_do(
+    options: PostgresOptions, postgres_replica: PostgresServer
+) -> None:
+    store = await open_store(replace(options, replica_max_lag_s=0.5), fields_of)
+    loop = asyncio.get_running_loop()
+    [first] = await store.commit([commit_of(memory_of())], loop.time() + 10)
+    await until_on_replica(store, first.position)
+    pause(postgres_replica, paused=True)
+    try:
+        await store.commit([commit_of(memory_of("mem_2"))], loop.time() + 10)
+        end_s = loop.time() + 20
+        while not (problems := (await store.examine(loop.time() + 5)).problems):
+            assert loop.time() < end_s
+            await asyncio.sleep(0.05)
+    finally:
+        pause(postgres_replica, paused=False)
+    await store.close()
+    assert [problem.code for problem in problems] == ["REPLICA_LAGS"]
+    assert "; see what holds up its replay" in problems[0].message
