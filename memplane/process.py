@@ -14,7 +14,7 @@ from typing import IO
 
 OURS = "memplane"
 """How the names of our own loggers begin. Libraries may log every call, with its address and what stands in it."""
-WORDY = ("elastic_transport",)
+WORDY = ("elastic_transport", "psycopg.pool")
 """Libraries that warn of every failed call, of which our own modules tell once."""
 
 

@@ -37,6 +37,7 @@ log_to_stderr()
 for name in ("httpx", "a.library", "memplane.dataplane"):
     logging.getLogger(name).info("told by %s", name)
 logging.getLogger("elastic_transport.node_pool").warning("a call failed")
+logging.getLogger("psycopg.pool").warning("a connection failed")
 logging.getLogger("a.library").warning("warned")
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stderr
