@@ -80,6 +80,7 @@ class Load:
                 await queue.put(given, in_time(5))
             except BackendUnavailable:
                 self.refused += 1  # whether it is in the queue nobody knows
+                await asyncio.sleep(0.05)
             else:
                 self.accepted.append(given.operation)
 
