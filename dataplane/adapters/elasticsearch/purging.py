@@ -4,8 +4,8 @@ Merging drops a deleted document only when it was written before the shard's *re
 operations for copies that come back. The server renews them every 30 s and no setting makes it hurry
 (`index.soft_deletes.retention_lease.sync_interval` is one of its own tests alone). So a purge remembers, when it is
 asked for, the last operation and the segments that hold deleted documents. It merges once the leases of every copy are
-past that operation, and is done when none of those segments is left. What is written and deleted meanwhile does not
-count: so a purge ends on an index that is never at rest.
+past that operation and the server's own merges of before have ended, and is done when none of those segments is left.
+What is written and deleted meanwhile does not count: so a purge ends on an index that is never at rest.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,6 +22,8 @@ Shard = tuple[str, str]
 """The name of an index and the number of a shard in it."""
 Segment = tuple[str, str, str, str]
 """A shard's, the node of its copy, and its name there, which is never given again."""
+Merge = tuple[Segment, str]
+"""A segment that is read by a merge, and the merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Purging:
         self._connection = connection
         self._alias = alias
         self._asked: _Asked | None = None
+        self._merges: set[Merge] | None = None  # that ran when the leases were found to be past
 
     async def run(self, deadline_s: float) -> None:
         """Removes what was deleted before the first run since one returned.
@@ -50,13 +53,14 @@ class Purging:
         if self._asked is None:
             self._asked = await self._look(deadline_s)
         if self._asked.segments:
-            await self._check_droppable(self._asked, deadline_s)
+            await self._check_leases(self._asked, deadline_s)
+            await self._check_merges(deadline_s)
             await self._merge(deadline_s)
-            left = self._asked.segments & await self._segments(deadline_s)
+            left = self._asked.segments & _with_deletions(await self._segments(deadline_s))
             if left:
                 problem = f"Elasticsearch leaves deleted documents in {len(left)} segments; a disk may be full"
                 raise BackendUnavailable(BACKEND, problem)
-        self._asked = None
+        self._asked = self._merges = None
 
     async def _check_whole(self, deadline_s: float) -> None:
         """A shard of which no copy can be reached has no segments to be seen, but has files."""
@@ -65,19 +69,27 @@ class Purging:
             raise BackendUnavailable(BACKEND, "shards of the index lie on no node of Elasticsearch")
 
     async def _look(self, deadline_s: float) -> _Asked:
-        segments = await self._segments(deadline_s)
+        segments = _with_deletions(await self._segments(deadline_s))
         last: dict[Shard, int] = {}
         for shard, copy in await self._copies(deadline_s):  # after the segments: no operation in them is later
             last[shard] = max(last.get(shard, -1), copy["seq_no"]["max_seq_no"])
-        return _Asked(frozenset(segments), last)
+        return _Asked(segments, last)
 
-    async def _check_droppable(self, asked: _Asked, deadline_s: float) -> None:
+    async def _check_leases(self, asked: _Asked, deadline_s: float) -> None:
         """Raises NotYet unless a merge that begins now drops everything that was deleted by then."""
         copies = await self._copies(deadline_s)
         if not all(_lets_go(copy, asked.operations.get(shard, -1)) for shard, copy in copies):
             raise NotYet(BACKEND, KEEPING)
-        # One that began earlier carries them into its new segment, and ours passes over the segments that it reads.
-        if any(copy["merges"]["current"] for _, copy in copies):
+
+    async def _check_merges(self, deadline_s: float) -> None:
+        """Raises NotYet while one runs that began before: it carries what was deleted into a new segment.
+
+        Ours would pass over the segments that it reads. Those that begin later do no harm.
+        """
+        running = _merges(await self._segments(deadline_s))
+        if self._merges is None:
+            self._merges = running
+        if self._merges & running:
             raise NotYet(BACKEND, MERGING)
 
     async def _merge(self, deadline_s: float) -> None:
@@ -95,19 +107,18 @@ class Purging:
         answer = await self._connection.require(lambda client: client.indices.refresh(index=self._alias), deadline_s)
         check_shards(answer)
 
-    async def _segments(self, deadline_s: float) -> set[Segment]:
-        """Those with deleted documents, of every copy. The count of `_stats` leaves out segments with no others."""
+    async def _segments(self, deadline_s: float) -> dict[Segment, Mapping[str, Any]]:
+        """Those of every copy. The counts of `_stats` leave out segments in which everything is deleted."""
         answer = await self._connection.require(lambda client: client.indices.segments(index=self._alias), deadline_s)
         check_shards(answer)
         return {
-            (*shard, copy["routing"]["node"], name)
+            (*shard, copy["routing"]["node"], name): segment
             for shard, copy in _each_copy(answer)
             for name, segment in copy["segments"].items()
-            if segment["deleted_docs"]
         }
 
     async def _copies(self, deadline_s: float) -> list[tuple[Shard, Mapping[str, Any]]]:
-        """Of every copy of every shard: its operations, leases and merges."""
+        """Of every copy of every shard: its operations and leases."""
         answer = await self._connection.require(
             lambda client: client.indices.stats(index=self._alias, metric="merge", level="shards"), deadline_s
         )
@@ -127,6 +138,14 @@ def _each_copy(answer: Mapping[str, Any]) -> Iterator[tuple[Shard, Mapping[str, 
         for number, copies in described["shards"].items():
             for copy in copies:
                 yield (index, number), copy
+
+
+def _with_deletions(segments: Mapping[Segment, Mapping[str, Any]]) -> frozenset[Segment]:
+    return frozenset(segment for segment, described in segments.items() if described["deleted_docs"])
+
+
+def _merges(segments: Mapping[Segment, Mapping[str, Any]]) -> set[Merge]:
+    return {(segment, described["merge_id"]) for segment, described in segments.items() if "merge_id" in described}
 
 
 def _lets_go(copy: Mapping[str, Any], operation: int) -> bool:

@@ -20,22 +20,20 @@ SETTLED = [(200, GREEN), (200, DONE), (200, DONE)]
 MERGED = [(200, DONE), (200, DONE), (200, DONE)]
 
 
-def segments(**deleted: int) -> tuple[int, Any]:
-    """Of one copy: how many deleted documents each holds."""
-    held = {name: {"num_docs": 9, "deleted_docs": number} for name, number in deleted.items()}
+def segments(merge: str = "", **deleted: int) -> tuple[int, Any]:
+    """Of one copy: how many deleted documents each holds, and the merge that reads them."""
+    merging = {"merge_id": merge} if merge else {}
+    held = {name: {"num_docs": 9, "deleted_docs": number, **merging} for name, number in deleted.items()}
     copy = {"routing": {"node": "n"}, "segments": held}
     return 200, {**DONE, "indices": {"i": {"shards": {"0": [copy]}}}}
 
 
-def stats(
-    *, last: int, leases: tuple[int, ...], merges: int = 0, committed: int = 99, known: int = 99
-) -> tuple[int, Any]:
+def stats(*, last: int, leases: tuple[int, ...], committed: int = 99, known: int = 99) -> tuple[int, Any]:
     """Of one copy: its last operation, what its leases keep from on, and merges that run."""
     copy = {
         "seq_no": {"max_seq_no": last, "global_checkpoint": known},
         "retention_leases": {"leases": [{"retaining_seq_no": kept} for kept in leases]},
         "commit": {"user_data": {"local_checkpoint": str(committed)}},
-        "merges": {"current": merges},
     }
     return 200, {**DONE, "indices": {"i": {"shards": {"0": [copy]}}}}
 
@@ -60,11 +58,12 @@ async def run(server: ScriptedElasticsearch) -> None:
 
 async def test_it_merges_when_nothing_keeps_what_was_deleted_and_looks_whether_it_is_gone() -> None:
     kept = stats(last=5, leases=(6,))
-    async with scripted(*SETTLED, segments(_0=1), kept, kept, *MERGED, segments(_1=0)) as server:
+    async with scripted(*SETTLED, segments(_0=1), kept, kept, segments(_0=1), *MERGED, segments(_1=0)) as server:
         await run(server)
     assert [line.rpartition("/")[2] for line in server.asked] == [
-        "alias", "_flush", "_refresh", "_segments", "merge", "merge", "_forcemerge", "_flush", "_refresh", "_segments",
-    ]  # fmt: skip
+        *("alias", "_flush", "_refresh", "_segments", "merge"),
+        *("merge", "_segments", "_forcemerge", "_flush", "_refresh", "_segments"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,6 @@ async def test_it_merges_when_nothing_keeps_what_was_deleted_and_looks_whether_i
         (stats(last=5, leases=(6, 5)), "still keeps what was written"),
         (stats(last=5, leases=(6,), committed=4), "still keeps what was written"),
         (stats(last=5, leases=(6,), known=4), "still keeps what was written"),
-        (stats(last=5, leases=(6,), merges=1), "merges segments"),
     ],
 )
 async def test_it_does_not_merge_in_vain(copy: tuple[int, Any], problem: str) -> None:
@@ -86,9 +84,24 @@ async def test_it_does_not_merge_in_vain(copy: tuple[int, Any], problem: str) ->
 async def test_what_is_deleted_after_it_was_asked_for_does_not_keep_it_from_its_end() -> None:
     early, later = stats(last=5, leases=(3,)), stats(last=50, leases=(6,))
     first = [*SETTLED, segments(_0=1, _1=0), early, early]
-    async with scripted(*first, *SETTLED, later, *MERGED, segments(_1=4, _7=2)) as server, purging(server) as purge:
+    async with (
+        scripted(*first, *SETTLED, later, segments(_0=1), *MERGED, segments(_1=4, _7=2)) as server,
+        purging(server) as purge,
+    ):
         with pytest.raises(NotYet):
             await purge.run(soon())
+        await purge.run(soon())
+
+
+async def test_it_waits_for_merges_that_began_before_and_not_for_later_ones() -> None:
+    free = stats(last=5, leases=(6,))
+    first = [*SETTLED, segments(_0=1), free, free, segments("early", _0=1)]
+    second = [*SETTLED, free, segments("early", _0=1)]
+    third = [*SETTLED, free, segments("later", _2=1), *MERGED, segments("later", _2=1)]
+    async with scripted(*first, *second, *third) as server, purging(server) as purge:
+        for _ in range(2):
+            with pytest.raises(NotYet, match="merges segments"):
+                await purge.run(soon())
         await purge.run(soon())
 
 
@@ -101,7 +114,7 @@ async def test_what_is_deleted_after_it_was_asked_for_does_not_keep_it_from_its_
 )
 async def test_a_merge_that_does_not_rewrite_all_is_no_purge(answers: list[tuple[int, Any]], problem: str) -> None:
     free = stats(last=5, leases=(6,))
-    async with scripted(*SETTLED, segments(_0=1), free, free, *answers) as server:
+    async with scripted(*SETTLED, segments(_0=1), free, free, segments(_0=1), *answers) as server:
         with pytest.raises(BackendUnavailable, match=problem):
             await run(server)
 
