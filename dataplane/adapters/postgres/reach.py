@@ -57,7 +57,7 @@ async def answers(dsn: Secret) -> bool:
     """True when a server answers there, if only to refuse the login; one that starts up or shuts down does not yet."""
     try:
         connection = await AsyncConnection.connect(dsn, connect_timeout=_PATIENCE_S, application_name="memplane")
-    except psycopg.OperationalError as error:
+    except (psycopg.Error, OSError) as error:  # whatever it is: who looks must go on looking
         said = str(error)
         return bool(_BY_SERVER.search(said)) and not any(words in said for words in _NOT_NOW)
     await connection.close()
