@@ -89,7 +89,12 @@ class RawClients:
             matches = {"match": {"tokens": {"query": " ".join(query_tokens(question)), "analyzer": "whitespace"}}}
             query = {"bool": {"filter": [{"term": {"namespace": NAMESPACE}}], "should": [matches]}}
             await self.elasticsearch.search(
-                index=index, routing=NAMESPACE, query=query, size=2 * TOP_K, source=False, docvalue_fields=["memory_id"]
+                index=index,
+                routing=NAMESPACE,
+                query=query,
+                size=2 * TOP_K,
+                source=False,
+                docvalue_fields=[{"field": "memory_id"}],
             )
 
         async def fetch(question: str) -> None:

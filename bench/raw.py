@@ -19,6 +19,7 @@ from dataplane.model import EVERYTHING, Scope, Vector
 
 SCOPE = Scope((NAMESPACE,))
 DEADLINE_S = 1e12
+EF = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ async def search_parts(raw: Raw, questions: list[str], top_k: int) -> Parts:
         vectors[question] = (await raw.embedder.embed_queries([question], DEADLINE_S))[0]
 
     async def near(question: str) -> None:
-        found = await raw.vectors.search(SCOPE, vectors[question], EVERYTHING, 3 * top_k, DEADLINE_S)
+        found = await raw.vectors.search(SCOPE, vectors[question], EVERYTHING, 3 * top_k, EF, DEADLINE_S)
         ids[question] = [item.memory_id for item in found]
 
     async def words(question: str) -> None:
