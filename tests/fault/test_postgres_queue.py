@@ -125,7 +125,7 @@ async def test_what_was_accepted_outlives_kill_9_once_and_in_order(
         await queue.close()
 
     came = [f"operations/{key}-{number}" for key, numbers in load.came.items() for number in numbers]
-    assert load.refused < len(load.accepted)
+    assert load.refused  # else no call met the killed server
     assert len(came) == len(set(came))
     assert set(load.accepted) <= set(came)
     assert [numbers for numbers in load.came.values() if numbers != sorted(numbers)] == []
