@@ -35,7 +35,6 @@ Row = tuple[Any, ...]
 
 _SETTINGS: Final = (
     "SELECT set_config('statement_timeout', %(timeout_ms)s, true), set_config('role', %(role)s, true),"
-    " set_config('plan_cache_mode', 'force_generic_plan', true),"
     " set_config('memplane.own', %(own)s::text[]::text, true),"
     " set_config('memplane.shared', %(shared)s::text[]::text, true)"
 )
