@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from itertools import count
 from math import isfinite
 from typing import Any
 
-from dataplane.model import AllOf, Condition, FieldValue, Filter, Not, Operator, Scalar, Scope
+from dataplane.adapters.sql_filters import where
+from dataplane.model import Condition, FieldValue, Filter, Operator, Scalar, Scope
 
 Parameters = dict[str, Any]
 
@@ -61,16 +61,8 @@ def in_namespaces(namespaces: tuple[str, ...], name: str, table: str) -> tuple[s
 def passes(filter: Filter) -> tuple[str, Parameters]:
     """The condition that a row of the alias `m` (with `fields`) passes a filter; it is never NULL."""
     parameters: Parameters = {}
-    return _compile(filter, parameters, count()), parameters
-
-
-def _compile(filter: Filter, parameters: Parameters, numbers: "count[int]") -> str:
-    if isinstance(filter, Condition):
-        return _condition(filter, parameters, next(numbers))
-    if isinstance(filter, Not):
-        return f"NOT {_compile(filter.filter, parameters, numbers)}"
-    word, empty = (" AND ", "true") if isinstance(filter, AllOf) else (" OR ", "false")
-    return f"({word.join(_compile(part, parameters, numbers) for part in filter.filters) or empty})"
+    condition = where(filter, lambda each, number: _condition(each, parameters, number), "true", "false")
+    return condition, parameters
 
 
 def _condition(condition: Condition, parameters: Parameters, number: int) -> str:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from itertools import count
 
+from dataplane.adapters.sql_filters import where
 from dataplane.adapters.sqlite.rows import field_key
-from dataplane.model import AllOf, Condition, Filter, Not, Operator, Scope
+from dataplane.model import Condition, Filter, Operator, Scope
 
 Parameters = dict[str, str | int]
 
@@ -57,16 +57,8 @@ def in_namespaces(namespaces: tuple[str, ...], name: str, table: str) -> tuple[s
 def passes(filter: Filter) -> tuple[str, Parameters]:
     """The condition that a row of the alias `m` (with `fields`) passes a filter; it is never NULL."""
     parameters: Parameters = {}
-    return _compile(filter, parameters, count()), parameters
-
-
-def _compile(filter: Filter, parameters: Parameters, numbers: "count[int]") -> str:
-    if isinstance(filter, Condition):
-        return _condition(filter, parameters, next(numbers))
-    if isinstance(filter, Not):
-        return f"NOT {_compile(filter.filter, parameters, numbers)}"
-    word, empty = (" AND ", "1") if isinstance(filter, AllOf) else (" OR ", "0")
-    return f"({word.join(_compile(part, parameters, numbers) for part in filter.filters) or empty})"
+    condition = where(filter, lambda each, number: _condition(each, parameters, number), "1", "0")
+    return condition, parameters
 
 
 def _condition(condition: Condition, parameters: Parameters, number: int) -> str:

@@ -60,7 +60,7 @@ class _Measured:
             except BackendUnavailable:
                 observe(backend, operation, UNAVAILABLE, now_s() - started_s)
                 raise
-            except Exception:
+            except Exception:  # whatever the port tells of is counted and goes on to the caller
                 observe(backend, operation, REFUSED, now_s() - started_s)
                 raise
             observe(backend, operation, OK, now_s() - started_s)
