@@ -289,7 +289,8 @@ class Held:
 class IndexEntry:
     """A memory as an index keeps it. `embedding` is None for the text index, `tokens` empty for the vector index.
 
-    `partition` is the namespace subtree whose memories lie in a collection of their own; "" for the common one.
+    `partition` is the namespace subtree whose memories lie in a collection of their own; "" for the common one. `row`
+    is the memory packed (`row_codec`), from which searches are answered while the record store is down.
     """
 
     memory_id: str
@@ -300,3 +301,4 @@ class IndexEntry:
     embedding: Vector | None = None
     tokens: tuple[str, ...] = ()
     partition: str = ""
+    row: bytes = b""

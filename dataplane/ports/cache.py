@@ -44,3 +44,21 @@ class Cache(Backend, Protocol):
     async def buried(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
         """Those of the ids that have a tombstone here."""
         ...
+
+    async def continuity(self, deadline_s: float) -> str:
+        """A text that stays the same as long as the cache has surely lost no tombstone.
+
+        It changes when the cache was flushed, restarted, evicted its tombstones, or when a replica took over.
+        """
+        ...
+
+    async def vouch(self, continuity: str, deadline_s: float) -> None:
+        """Notes that no tombstone is missing, if `continuity` still holds; else nothing happens.
+
+        Who vouches has asked for the continuity first, then buried whatever the indexes may still hold.
+        """
+        ...
+
+    async def is_vouched(self, deadline_s: float) -> bool:
+        """Whether somebody vouched and the continuity of then still holds: then `buried` may be relied on."""
+        ...

@@ -34,6 +34,25 @@ class Index(Backend, Protocol):
         """How many memories are in the index."""
         ...
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """The packed rows of these memories, by id: those that the index holds in the scope and has a row of.
+
+        Scope as in `search`. For answers without the record store. An index that lies in the record store's own
+        database keeps none, for it is down with it.
+        """
+        ...
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """The numbers kept in the index by name; none in one that was wiped, older ones in one that was set back."""
+        ...
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """Keeps a number in the index, durably, where its memories lie: `clear` and whoever wipes it take it along.
+
+        It is no memory: searches, counts and versions pass over it.
+        """
+        ...
+
     async def flush(self, deadline_s: float) -> None:
         """Makes everything upserted or deleted so far durable and visible."""
         ...

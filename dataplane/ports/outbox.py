@@ -64,6 +64,13 @@ class Outbox(Protocol):
         """The indexes for which a row of this memory is still there, dead ones included."""
         ...
 
+    async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """Memories that are not ACTIVE any more, or erased, and that an index may still hold: by id above `after_id`.
+
+        That is those with an outbox row of any index, dead ones included.
+        """
+        ...
+
     async def progress(self, deadline_s: float) -> list[IndexProgress]:
         """How far each registered index has followed, by name."""
         ...

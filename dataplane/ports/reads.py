@@ -57,6 +57,15 @@ class RecordReads(Protocol):
         """A page of rows in the order of ListQuery."""
         ...
 
+    async def most_used(
+        self, scope: Scope, filter: Filter, access_since_us: int, page_size: int, deadline_s: float
+    ) -> list[str]:
+        """Ids of the ACTIVE memories with the most accesses in the buckets from `access_since_us` on, most first.
+
+        Those without any are left out. Ties in any order.
+        """
+        ...
+
     async def fetch(
         self, scope: Scope, memory_ids: Sequence[str], model: str, access_since_us: int, deadline_s: float
     ) -> list[StoredCandidate]:

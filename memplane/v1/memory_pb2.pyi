@@ -679,7 +679,9 @@ class Degraded(_message.Message):
     backend: _builtins.str
     """`vector_index`, `text_index`, `cache`, `embedder`, `record_store`, `control_plane` or `policy`."""
     reason: _builtins.str
-    """Why, in the words of an ErrorReason or a short upper-case code."""
+    """Why: BACKEND_UNAVAILABLE (down, or slower than its time limit, or its breaker is open), REBUILDING,
+    PROJECTION_BEHIND, HISTORY_TRUNCATED, or another short upper-case code.
+    """
     fallback: _builtins.str
     """What was done instead."""
     def __init__(

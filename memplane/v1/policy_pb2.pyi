@@ -102,6 +102,34 @@ POLICY_ORIGIN_LAST_GOOD: PolicyOrigin.ValueType  # 2
 """From its last good copy on disk."""
 Global___PolicyOrigin: _TypeAlias = PolicyOrigin  # noqa: Y015
 
+class _BreakerState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BreakerStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BreakerState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    BREAKER_STATE_UNSPECIFIED: _BreakerState.ValueType  # 0
+    """Never sent."""
+    BREAKER_STATE_CLOSED: _BreakerState.ValueType  # 1
+    """Calls go through."""
+    BREAKER_STATE_OPEN: _BreakerState.ValueType  # 2
+    """The backend counts as down: calls are answered without it, at once."""
+    BREAKER_STATE_HALF_OPEN: _BreakerState.ValueType  # 3
+    """A probe was answered; the next call decides."""
+
+class BreakerState(_BreakerState, metaclass=_BreakerStateEnumTypeWrapper):
+    """Whether a circuit breaker lets calls through."""
+
+BREAKER_STATE_UNSPECIFIED: BreakerState.ValueType  # 0
+"""Never sent."""
+BREAKER_STATE_CLOSED: BreakerState.ValueType  # 1
+"""Calls go through."""
+BREAKER_STATE_OPEN: BreakerState.ValueType  # 2
+"""The backend counts as down: calls are answered without it, at once."""
+BREAKER_STATE_HALF_OPEN: BreakerState.ValueType  # 3
+"""A probe was answered; the next call decides."""
+Global___BreakerState: _TypeAlias = BreakerState  # noqa: Y015
+
 @_typing.final
 class PolicyDocument(_message.Message):
     """One YAML file of a policy set."""
@@ -372,6 +400,7 @@ class BackendStatus(_message.Message):
     PROBLEMS_FIELD_NUMBER: _builtins.int
     DEAD_LETTERS_FIELD_NUMBER: _builtins.int
     OLDEST_WAIT_FIELD_NUMBER: _builtins.int
+    BREAKERS_FIELD_NUMBER: _builtins.int
     backend: _builtins.str
     """`record_store`, `vector_index`, `text_index`, `cache`, `queue` or `embedder`."""
     adapter: _builtins.str
@@ -398,6 +427,10 @@ class BackendStatus(_message.Message):
     def oldest_wait(self) -> _duration_pb2.Duration:
         """Age of the oldest change that waits. Absent: none waits. Indexes and queue only."""
 
+    @_builtins.property
+    def breakers(self) -> _containers.RepeatedCompositeFieldContainer[Global___BreakerStatus]:
+        """Its circuit breakers: one for reads, one for writes."""
+
     def __init__(
         self,
         *,
@@ -411,14 +444,55 @@ class BackendStatus(_message.Message):
         problems: _abc.Iterable[Global___BackendProblem] | None = ...,
         dead_letters: _builtins.int = ...,
         oldest_wait: _duration_pb2.Duration | None = ...,
+        breakers: _abc.Iterable[Global___BreakerStatus] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["latency", b"latency", "oldest_wait", b"oldest_wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "backend", b"backend", "dead_letters", b"dead_letters", "detail", b"detail", "healthy", b"healthy", "lag", b"lag", "latency", b"latency", "oldest_wait", b"oldest_wait", "problems", b"problems", "server", b"server"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "backend", b"backend", "breakers", b"breakers", "dead_letters", b"dead_letters", "detail", b"detail", "healthy", b"healthy", "lag", b"lag", "latency", b"latency", "oldest_wait", b"oldest_wait", "problems", b"problems", "server", b"server"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BackendStatus: _TypeAlias = BackendStatus  # noqa: Y015
+
+@_typing.final
+class BreakerStatus(_message.Message):
+    """A circuit breaker of a backend."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATIONS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    OPENED_COUNT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    operations: _builtins.str
+    """`reads` or `writes`."""
+    state: Global___BreakerState.ValueType
+    """Whether calls go through."""
+    opened_count: _builtins.int
+    """How often it opened since the data plane started."""
+    reason: _builtins.str
+    """Why it opened last. Empty: it never did."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        operations: _builtins.str = ...,
+        state: Global___BreakerState.ValueType = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        opened_count: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["opened_count", b"opened_count", "operations", b"operations", "reason", b"reason", "since", b"since", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BreakerStatus: _TypeAlias = BreakerStatus  # noqa: Y015
 
 @_typing.final
 class BackendProblem(_message.Message):
