@@ -87,6 +87,12 @@ def release(tables: Tables, owner: str) -> None:
             tables.outbox[key] = replace(row, owner="", due_time_us=0)
 
 
+def unapplied_removals(tables: Tables, after_id: str) -> list[str]:
+    """See Outbox.unapplied_removals; all of them."""
+    active = {memory_id for memory_id, memory in tables.memories.items() if memory.state is State.ACTIVE}
+    return sorted({row.memory_id for row in tables.outbox.values() if row.memory_id > after_id} - active)
+
+
 def progress(tables: Tables, index: str) -> IndexProgress:
     """How far one index has followed."""
     due = waiting(tables, index)

@@ -30,7 +30,7 @@ from dataplane.errors import (
     StaleVersion,
 )
 from dataplane.logic.filters import matches
-from dataplane.model import DAY_US, Kind, Memory, Scope, State, StoredCandidate, Vector
+from dataplane.model import DAY_US, Filter, Kind, Memory, Scope, State, StoredCandidate, Vector
 from dataplane.ports import Clock, CommitResult, ContentKey, Examination, ListQuery, Pending, RecordReads
 from memplane.process import SystemClock
 
@@ -163,12 +163,8 @@ class InMemoryRecordStore:
     ) -> list[MemoryVersion]:
         """See the port. Both the version and the memory as it stands must lie in the scope."""
         self._check(deadline_s)
-        found = [
-            item
-            for item in self._versions(scope, memory_id)
-            if not before_version or item.memory.version < before_version
-        ]
-        return found[::-1][:page_size]
+        found = self._versions(scope, memory_id)
+        return [item for item in found if not before_version or item.memory.version < before_version][::-1][:page_size]
 
     def _versions(self, scope: Scope, memory_id: str) -> list[MemoryVersion]:
         if stored.find(self._tables, scope, memory_id) is None:
@@ -194,6 +190,15 @@ class InMemoryRecordStore:
 
     def _active(self, scope: Scope) -> Iterator[Memory]:
         return (memory for memory in self._in_scope(scope) if memory.state is State.ACTIVE)
+
+    async def most_used(
+        self, scope: Scope, filter: Filter, access_since_us: int, page_size: int, deadline_s: float
+    ) -> list[str]:
+        """See the port."""
+        self._check(deadline_s)
+        passing = (m.memory_id for m in self._active(scope) if matches(filter, self._fields_of(m)))
+        uses = [(self._recent(memory_id, access_since_us), memory_id) for memory_id in passing]
+        return [memory_id for times, memory_id in sorted(uses, reverse=True) if times][:page_size]
 
     async def find_same_content(
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
@@ -225,13 +230,12 @@ class InMemoryRecordStore:
         return [self._candidate(memory, model, access_since_us) for memory in found if memory]
 
     def _candidate(self, memory: Memory, model: str, access_since_us: int) -> StoredCandidate:
-        since = access_since_us // DAY_US
-        recent = sum(
-            times
-            for (memory_id, day), times in self._tables.accesses.items()
-            if memory_id == memory.memory_id and day >= since
-        )
+        recent = self._recent(memory.memory_id, access_since_us)
         return StoredCandidate(memory, self._embedding(memory, model), recent)
+
+    def _recent(self, memory_id: str, access_since_us: int) -> int:
+        since = access_since_us // DAY_US
+        return sum(n for (each, day), n in self._tables.accesses.items() if each == memory_id and day >= since)
 
     def _embedding(self, memory: Memory, model: str) -> Vector | None:
         return self._tables.embeddings.get((memory.memory_id, memory.version, model))
@@ -318,14 +322,8 @@ class InMemoryRecordStore:
         """See the port."""
         self._check(deadline_s)
         leased = outbox.lease(self._tables, index, lease, page_size)
-        return [
-            replace(
-                self._outbox_row(row.position, row.memory_id, row.namespace, model),
-                covers=covers,
-                attempts=row.attempts,
-            )
-            for row, covers in leased
-        ]
+        told = [self._outbox_row(row.position, row.memory_id, row.namespace, model) for row, _ in leased]
+        return [replace(t, covers=n, attempts=row.attempts) for t, (row, n) in zip(told, leased, strict=True)]
 
     def _outbox_row(self, position: int, memory_id: str, namespace: str, model: str) -> OutboxRow:
         memory = self._tables.memories.get(memory_id)
@@ -352,6 +350,11 @@ class InMemoryRecordStore:
         """See the port."""
         self._check(deadline_s)
         return {index for (index, _), row in self._tables.outbox.items() if row.memory_id == memory_id}
+
+    async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        self._check(deadline_s)
+        return outbox.unapplied_removals(self._tables, after_id)[:page_size]
 
     async def progress(self, deadline_s: float) -> list[IndexProgress]:
         """See the port."""

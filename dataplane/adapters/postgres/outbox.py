@@ -108,6 +108,16 @@ WHERE EXISTS (SELECT 1 FROM memplane.outbox AS o
         WHERE o.memory_id = %(memory_id)s::text AND o.index_id = i.index_id)
     OR EXISTS (SELECT 1 FROM memplane.dead_letters AS d
         WHERE d.memory_id = %(memory_id)s::text AND d.index_id = i.index_id)"""
+_REMOVALS_OF = """
+(SELECT DISTINCT o.memory_id FROM memplane.{table} AS o
+WHERE o.memory_id > %(after_id)s::text
+    AND NOT EXISTS (SELECT 1 FROM memplane.memories AS m WHERE m.memory_id = o.memory_id AND m.state = 1)
+ORDER BY o.memory_id LIMIT %(page_size)s::bigint)"""
+_REMOVALS = fill(
+    "{waiting} UNION {dead} ORDER BY memory_id LIMIT %(page_size)s::bigint",
+    waiting=fill(_REMOVALS_OF, table="outbox"),
+    dead=fill(_REMOVALS_OF, table="dead_letters"),
+)
 _PROGRESS = """
 SELECT i.name, coalesce((SELECT o.position - 1 FROM memplane.outbox AS o
         WHERE o.index_id = i.index_id AND o.attempts = 0 ORDER BY o.position LIMIT 1), l.position),
@@ -224,6 +234,11 @@ class PostgresOutbox:
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""
         return {row[0] for row in await self._run(_UNDELIVERED, {"memory_id": memory_id}, deadline_s)}
+
+    async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        parameters = {"after_id": after_id, "page_size": page_size}
+        return [row[0] for row in await self._run(_REMOVALS, parameters, deadline_s)]
 
     async def progress(self, deadline_s: float) -> list[IndexProgress]:
         """See the port."""

@@ -10,7 +10,7 @@ from dataplane.adapters.postgres.clauses import Parameters, fill, in_scope, opaq
 from dataplane.adapters.postgres.pool import Pool, Row
 from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
 from dataplane.changes import MemoryVersion
-from dataplane.model import DAY_US, Memory, Scope, StoredCandidate
+from dataplane.model import DAY_US, Filter, Memory, Scope, StoredCandidate
 from dataplane.ports import ListQuery, Pending
 
 _WIDTH: Final = len(COLUMNS)
@@ -41,6 +41,13 @@ _LIST = """
 SELECT {head} FROM memplane.memories AS m
 WHERE {scope} AND m.state = ANY (%(states)s::smallint[]) {after} AND {filter}
 ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT %(page_size)s::bigint"""
+# The buckets lead, for a namespace has far more memories than were read lately.
+_MOST_USED = """
+SELECT m.memory_id FROM (SELECT a.memory_id, sum(a.count) AS uses FROM memplane.access_buckets AS a
+    WHERE {buckets} AND a.day >= %(day)s::integer GROUP BY a.memory_id) AS u
+JOIN memplane.memories AS m ON m.memory_id = u.memory_id
+WHERE m.state = 1 AND {scope} AND {filter}
+ORDER BY u.uses DESC LIMIT %(page_size)s::bigint"""
 _AFTER = "AND (m.create_time_us, m.memory_id) < (%(after_time_us)s::bigint, %(after_id)s::text)"
 # Several namespaces: the newest of each by its index, then the newest of those.
 _LIST_OF_EACH = """
@@ -136,6 +143,17 @@ class PostgresReads:
         template, condition = (_LIST_OF_EACH, opaque(condition)) if len(touched) > 1 else (_LIST, condition)
         statement = fill(template, head=_HEAD, scope=condition, after=after, filter=opaque(passing))
         return [memory_from(row) for row in await self._pool.read(scope, statement, parameters, deadline_s)]
+
+    async def most_used(
+        self, scope: Scope, filter: Filter, access_since_us: int, page_size: int, deadline_s: float
+    ) -> list[str]:
+        """See the port."""
+        condition, parameters = in_scope(scope, "m")
+        passing, values = passes(filter)
+        parameters.update(values, day=_day(access_since_us), page_size=page_size, touched=_touched(scope))
+        buckets = "true" if scope.system else "a.namespace = ANY (%(touched)s::text[])"
+        statement = fill(_MOST_USED, buckets=buckets, scope=opaque(condition), filter=opaque(passing))
+        return [row[0] for row in await self._pool.read(scope, statement, parameters, deadline_s)]
 
     async def fetch(
         self, scope: Scope, memory_ids: Sequence[str], model: str, access_since_us: int, deadline_s: float

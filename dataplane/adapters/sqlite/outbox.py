@@ -72,6 +72,16 @@ _UNDELIVERED = """
 SELECT i.name FROM indexes AS i
 WHERE EXISTS (SELECT 1 FROM outbox AS o WHERE o.memory_id = :memory_id AND o.index_id = i.index_id)
     OR EXISTS (SELECT 1 FROM dead_letters AS d WHERE d.memory_id = :memory_id AND d.index_id = i.index_id)"""
+_REMOVALS_OF = """
+SELECT * FROM (SELECT DISTINCT o.memory_id FROM {table} AS o
+    WHERE o.memory_id > :after_id
+        AND NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.memory_id = o.memory_id AND m.state = 1)
+    ORDER BY o.memory_id LIMIT :page_size)"""
+_REMOVALS = fill(
+    "{waiting} UNION {dead} ORDER BY memory_id LIMIT :page_size",
+    waiting=fill(_REMOVALS_OF, table="outbox"),
+    dead=fill(_REMOVALS_OF, table="dead_letters"),
+)
 _PROGRESS = """
 SELECT i.name, coalesce((SELECT o.position - 1 FROM outbox AS o WHERE o.index_id = i.index_id AND o.attempts = 0
         ORDER BY o.position LIMIT 1), l.position),
@@ -205,6 +215,11 @@ def release_all(connection: sqlite3.Connection) -> None:
 def undelivered(connection: sqlite3.Connection, memory_id: str) -> set[str]:
     """See Outbox.undelivered."""
     return {row[0] for row in connection.execute(_UNDELIVERED, {"memory_id": memory_id})}
+
+
+def unapplied_removals(connection: sqlite3.Connection, after_id: str, page_size: int) -> list[str]:
+    """See Outbox.unapplied_removals."""
+    return [row[0] for row in connection.execute(_REMOVALS, {"after_id": after_id, "page_size": page_size})]
 
 
 def progress(connection: sqlite3.Connection) -> list[IndexProgress]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob, version_from
-from dataplane.adapters.sqlite.clauses import Parameters, fill, in_scope, passes
+from dataplane.adapters.sqlite.clauses import Parameters, fill, in_namespaces, in_scope, passes
 from dataplane.adapters.sqlite.outbox import EMBEDDED
 from dataplane.changes import MemoryVersion, RequestRecord
-from dataplane.model import DAY_US, Kind, Memory, Scope, StoredCandidate
+from dataplane.model import DAY_US, Filter, Kind, Memory, Scope, StoredCandidate
 from dataplane.ports import ContentKey, ListQuery, Pending
 
 _WIDTH = len(COLUMNS)
@@ -31,6 +31,11 @@ SELECT {head} FROM memories AS m
 WHERE {scope} AND m.state IN (SELECT value FROM json_each(:states)) {after} AND {filter}
 ORDER BY m.create_time_us DESC, m.memory_id DESC LIMIT :page_size"""
 _AFTER = "AND (m.create_time_us, m.memory_id) < (:after_time_us, :after_id)"
+# The buckets lead, for a namespace has far more memories than were read lately.
+_MOST_USED = """
+SELECT m.memory_id FROM access_buckets AS a CROSS JOIN memories AS m ON m.memory_id = a.memory_id
+WHERE {buckets} AND a.day >= :day AND m.state = 1 AND {scope} AND {filter}
+GROUP BY m.memory_id ORDER BY sum(a.count) DESC LIMIT :page_size"""
 _FIND_SAME_CONTENT = """
 SELECT {head} FROM memories AS m
 WHERE m.state = 1 AND m.subject_id = :subject_id AND m.kind = :kind AND m.content_hash = :content_hash AND {scope}
@@ -120,6 +125,21 @@ def list_memories(connection: sqlite3.Connection, scope: Scope, query: ListQuery
     after = _AFTER if query.after else ""
     statement = fill(_LIST, head=_HEAD, scope=condition, after=after, filter=passing)
     return [memory_from(row) for row in connection.execute(statement, parameters)]
+
+
+def most_used(
+    connection: sqlite3.Connection, scope: Scope, filter: Filter, access_since_us: int, page_size: int
+) -> list[str]:
+    """See RecordReads.most_used."""
+    condition, parameters = in_scope(scope, "m")
+    passing, values = passes(filter)
+    parameters.update(values, day=access_since_us // DAY_US, page_size=page_size)
+    buckets = "1"
+    if not scope.system:
+        buckets, touched = in_namespaces((*scope.namespaces, *scope.shared), "touched", "a")
+        parameters.update(touched)
+    statement = fill(_MOST_USED, buckets=buckets, scope=condition, filter=passing)
+    return [row[0] for row in connection.execute(statement, parameters)]
 
 
 def find_same_content(

@@ -36,7 +36,7 @@ from dataplane.changes import (
     RequestRecord,
     RetrievalRecord,
 )
-from dataplane.model import Kind, Memory, Scope, StoredCandidate, Vector
+from dataplane.model import Filter, Kind, Memory, Scope, StoredCandidate, Vector
 from dataplane.ports import CommitResult, ContentKey, Examination, ListQuery, Pending, RecordReads
 
 T = TypeVar("T")
@@ -150,6 +150,15 @@ class SqliteRecordStore:
     async def list_memories(self, scope: Scope, query: ListQuery, deadline_s: float) -> list[Memory]:
         """See the port."""
         return await self._readers.later(partial(reads.list_memories, scope=scope, query=query), deadline_s)
+
+    async def most_used(
+        self, scope: Scope, filter: Filter, access_since_us: int, page_size: int, deadline_s: float
+    ) -> list[str]:
+        """See the port."""
+        read = partial(
+            reads.most_used, scope=scope, filter=filter, access_since_us=access_since_us, page_size=page_size
+        )
+        return await self._readers.later(read, deadline_s)
 
     async def find_same_content(
         self, scope: Scope, subject_id: str, kind: Kind, content_hash: str, deadline_s: float
@@ -265,6 +274,11 @@ class SqliteRecordStore:
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""
         return self._readers.now(partial(outbox.undelivered, memory_id=memory_id), deadline_s)
+
+    async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        read = partial(outbox.unapplied_removals, after_id=after_id, page_size=page_size)
+        return await self._readers.later(read, deadline_s)
 
     async def progress(self, deadline_s: float) -> list[IndexProgress]:
         """See the port."""

@@ -36,7 +36,7 @@ UPDATE memories SET
     last_access_time_us = max(coalesce(last_access_time_us, :time_us), :time_us)
 WHERE memory_id = :memory_id AND namespace = :namespace"""
 _COUNT_ACCESS = """
-INSERT INTO access_buckets (memory_id, day, count) VALUES (?, ?, ?)
+INSERT INTO access_buckets (memory_id, namespace, day, count) VALUES (?, ?, ?, ?)
 ON CONFLICT (memory_id, day) DO UPDATE SET count = count + excluded.count"""
 _SAVE_EMBEDDING = """
 INSERT OR REPLACE INTO embeddings (memory_id, version, model, vector)
@@ -86,7 +86,8 @@ def record_accesses(connection: sqlite3.Connection, accesses: list[AccessRecord]
             "namespace": access.namespace,
         }
         if connection.execute(_ACCESS, parameters).rowcount:
-            connection.execute(_COUNT_ACCESS, (access.memory_id, access.time_us // DAY_US, access.count))
+            bucket = (access.memory_id, access.namespace, access.time_us // DAY_US, access.count)
+            connection.execute(_COUNT_ACCESS, bucket)
 
 
 def record_retrievals(connection: sqlite3.Connection, retrievals: list[RetrievalRecord]) -> None:

@@ -227,6 +227,23 @@ async def test_erasing_takes_what_was_given_up_along(store: RecordStore, deadlin
     assert ids(await lease(store, deadline_s)) == ["mem_1"]
 
 
+async def test_removals_are_listed_until_every_index_has_applied_them(store: RecordStore, deadline_s: float) -> None:
+    await store.register_index(TEXT, deadline_s)
+    await put(store, deadline_s, *(f"mem_{number}" for number in range(1, 6)))
+    await settle(store, deadline_s, await lease(store, deadline_s))
+    assert await store.unapplied_removals("", 10, deadline_s) == []
+    for memory_id, state in (("mem_2", State.SOFT_DELETED), ("mem_3", State.QUARANTINED)):
+        await store.commit([commit_of(memory_of(memory_id, version=2, state=state), expected_version=1)], deadline_s)
+    await store.erase(Erasure(scope=scope_of(), memory_id="mem_4", now_us=NOW_US, principal_id="alice"), deadline_s)
+    await change(store, deadline_s, "mem_5", 2)
+    assert await store.unapplied_removals("", 2, deadline_s) == ["mem_2", "mem_3"]
+    assert await store.unapplied_removals("mem_3", 2, deadline_s) == ["mem_4"]
+    await fail(store, deadline_s, await lease(store, deadline_s, page_size=2), None)
+    await settle(store, deadline_s, await lease(store, deadline_s))
+    await store.retire_index(TEXT, deadline_s)
+    assert await store.unapplied_removals("", 10, deadline_s) == ["mem_2", "mem_3"]
+
+
 async def test_dead_letters_are_replayed_with_no_attempts(store: RecordStore, deadline_s: float) -> None:
     await put(store, deadline_s, "mem_1", "mem_2", "mem_3")
     await fail(store, deadline_s, await lease(store, deadline_s), None)

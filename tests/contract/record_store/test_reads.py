@@ -1,9 +1,10 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dataplane.changes import AccessRecord, Change, Supersession
-from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Kind, Memory, Pool, Scope, State
+from dataplane.model import DAY_US, EVERYTHING, SYSTEM_SCOPE, Condition, Kind, Memory, Operator, Pool, Scope, State
 from dataplane.ports import ContentKey, ListQuery, RecordStore
 from tests.contract.builders import (
     INDEX,
@@ -194,6 +195,41 @@ async def test_recent_accesses_are_summed_from_a_day_on(store: RecordStore, dead
         assert candidate.recent_access_count == count
         [candidate] = (await store.pending(scope_of(), {INDEX: 0}, MODEL, since_us, 10, deadline_s)).candidates
         assert candidate.recent_access_count == count
+
+
+async def use(store: RecordStore, deadline_s: float, memory_id: str, times: int, **other: Any) -> None:
+    values = {"namespace": "acme.sales", "time_us": NOW_US, **other}
+    access = AccessRecord(memory_id, values["namespace"], values["time_us"], 0.1, 2.0, 0.1, times)
+    await store.record_accesses([access], deadline_s)
+
+
+async def test_the_most_used_lately_come_first_and_the_unused_not_at_all(store: RecordStore, deadline_s: float) -> None:
+    await put_all(store, deadline_s, *(memory_of(f"mem_{n}", session_id=f"s{n % 2}") for n in range(6)))
+    for n in (1, 2, 3):
+        await use(store, deadline_s, f"mem_{n}", n)
+    await use(store, deadline_s, "mem_1", 4, time_us=NOW_US - 2 * DAY_US)
+    await use(store, deadline_s, "mem_4", 99, time_us=NOW_US - 40 * DAY_US)
+    since_us = NOW_US - 30 * DAY_US
+    assert await store.most_used(scope_of(), EVERYTHING, since_us, 10, deadline_s) == ["mem_1", "mem_3", "mem_2"]
+    assert await store.most_used(scope_of(), EVERYTHING, since_us, 2, deadline_s) == ["mem_1", "mem_3"]
+    assert await store.most_used(scope_of(), EVERYTHING, NOW_US, 1, deadline_s) == ["mem_3"]
+    odd = Condition("session_id", Operator.EQUALS, ("s1",))
+    assert await store.most_used(scope_of(), odd, since_us, 10, deadline_s) == ["mem_1", "mem_3"]
+    assert await store.most_used(scope_of(), EVERYTHING, NOW_US + DAY_US, 10, deadline_s) == []
+
+
+@pytest.mark.usefixtures("tenants")
+@pytest.mark.parametrize(("scope", "visible"), SCOPES)
+async def test_the_most_used_lie_in_the_scope_and_are_active(
+    store: RecordStore, deadline_s: float, scope: Scope, visible: set[str]
+) -> None:
+    for name in ("sales", "salesforce", "hr"):
+        for pool in Pool:
+            await use(store, deadline_s, f"mem_{name}_{pool.name}", 1, namespace=f"acme.{name}")
+    assert set(await store.most_used(scope, EVERYTHING, 0, 10, deadline_s)) == visible
+    hidden = memory_of("mem_sales_PRIVATE", version=2, fact_key="PRIVATE", state=State.SOFT_DELETED)
+    await store.commit([commit_of(hidden, expected_version=1)], deadline_s)
+    assert set(await store.most_used(scope, EVERYTHING, 0, 10, deadline_s)) == visible - {"mem_sales_PRIVATE"}
 
 
 async def test_pending_is_newest_first_each_once_and_says_when_cut(store: RecordStore, deadline_s: float) -> None:

@@ -241,10 +241,13 @@ CREATE INDEX retrieval_hits_memory ON retrieval_hits (memory_id);
 -- `day` counts from 1970-01-01 UTC.
 CREATE TABLE access_buckets (
     memory_id TEXT    NOT NULL,
+    namespace TEXT    NOT NULL,
     day       INTEGER NOT NULL,
     count     INTEGER NOT NULL,
     PRIMARY KEY (memory_id, day)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX access_buckets_recent ON access_buckets (namespace, day);
 
 -- What was erased, without a word of it.
 CREATE TABLE tombstones (

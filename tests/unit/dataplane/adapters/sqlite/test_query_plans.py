@@ -10,7 +10,7 @@ from dataplane.adapters.sqlite import outbox, reads
 from dataplane.adapters.sqlite.commits import find_in_scope
 from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.changes import Lease
-from dataplane.model import Kind, Scope
+from dataplane.model import EVERYTHING, Kind, Scope
 from dataplane.ports import ContentKey
 
 SCOPE = Scope(("a",), ("b",))
@@ -77,6 +77,23 @@ def test_what_awaits_an_index_is_sought_in_the_namespaces_of_the_scope_alone(
     [plan] = connection.plans
     assert {name: plan.count(search) for name, search in SEARCHES.items()} == dict.fromkeys(SEARCHES, 2)
     assert "SCAN o" not in plan
+
+
+@pytest.mark.parametrize("scope", [Scope(("a",)), SCOPE])
+def test_what_was_used_lately_is_sought_in_the_namespaces_of_the_scope_alone(
+    connection: Explaining, scope: Scope
+) -> None:
+    reads.most_used(connection, scope, EVERYTHING, 0, 10)
+    [plan] = connection.plans
+    assert "SEARCH a USING INDEX access_buckets_recent (namespace=? AND day>?)" in plan
+    assert "SCAN m" not in plan
+
+
+def test_removals_are_listed_by_memory(connection: Explaining) -> None:
+    outbox.unapplied_removals(connection, "mem_1", 10)
+    [plan] = connection.plans
+    assert "SEARCH o USING COVERING INDEX outbox_memory (memory_id>?)" in plan
+    assert "SEARCH o USING COVERING INDEX dead_letters_memory (memory_id>?)" in plan
 
 
 def test_counting_what_awaits_an_index_goes_by_position(connection: Explaining) -> None:
