@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ LAYOUT = ".".join(_NAMES)
 """Names the layout; who reads bytes of another one would misread them, so it belongs into their key."""
 
 _LENGTH_BYTES = 4
+_LAYOUT_MARK = blake2b(LAYOUT.encode(), digest_size=8).hexdigest()
 
 
 def pack(head: Mapping[str, Any], rows: Sequence[StoredCandidate]) -> bytes:
@@ -38,6 +40,23 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[StoredCandidate]]:
     if start != len(data):
         raise ValueError("cut or prolonged")
     return described["head"], rows
+
+
+def pack_memory(memory: Memory) -> bytes:
+    """One memory as an index keeps it beside its entry: with the mark of the layout, without embedding."""
+    return pack({"layout": _LAYOUT_MARK}, [StoredCandidate(memory, None, 0)])
+
+
+def unpack_memory(data: bytes) -> Memory | None:
+    """What `pack_memory` was given; None for another layout's bytes and for anything else."""
+    try:
+        length = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
+        if json.loads(data[_LENGTH_BYTES:length])["head"]["layout"] != _LAYOUT_MARK:
+            return None
+        _, (row,) = unpack(data)
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+    return row.memory
 
 
 def _heads(row: StoredCandidate) -> list[Any]:

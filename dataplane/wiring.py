@@ -41,6 +41,7 @@ from dataplane.pipelines.stages import ObserveStage
 from dataplane.pipelines.update import UpdateParts, UpdatePipeline
 from dataplane.pipelines.write import WriteParts, WritePipeline
 from dataplane.ports import Clock, RecordStore
+from dataplane.row_codec import pack_memory
 from dataplane.server.maintenance_service import Maintenance
 from dataplane.server.memory_service import Pipelines
 from dataplane.server.queued import QueuedRequests
@@ -181,6 +182,7 @@ def _followed_vectors(stores: Stores, space: VectorSpace, around: Surroundings) 
             fields_of(memory),
             embedding=row.embedding,
             partition=partition,
+            row=pack_memory(memory),
         )
 
     name = _target(f"vector_index:{space.model}", around, own=stores.own_vectors)
@@ -193,7 +195,13 @@ def _followed_texts(stores: Stores, around: Surroundings) -> FollowedIndex:
         assert memory is not None
         words = tokens(parse_body(memory).content)
         return IndexEntry(
-            memory.memory_id, memory.version, memory.namespace, memory.pool, fields_of(memory), tokens=words
+            memory.memory_id,
+            memory.version,
+            memory.namespace,
+            memory.pool,
+            fields_of(memory),
+            tokens=words,
+            row=pack_memory(memory),
         )
 
     return FollowedIndex(_target(f"text_index:{TOKENIZER}", around, own=stores.own_texts), stores.texts, entry)

@@ -8,12 +8,14 @@ what comes back with `passes`.
 Qdrant Edge and a Qdrant server have classes of their own for the same conditions: `Dialect` builds them.
 """
 
+import base64
 import json
 import math
 import re
+from binascii import Error as NotBase64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from dataplane.logic.filters import matches
 from dataplane.logic.fingerprint import fingerprint
@@ -109,14 +111,35 @@ def passes(filter: Filter, terms: Iterable[str]) -> bool:
 def payload_of(entry: IndexEntry) -> dict[str, object]:
     """What an index keeps beside a point; `shared` is how a scope finds SHARED memories."""
     shared = {"shared": entry.namespace} if entry.pool is Pool.SHARED else {}
+    row = {"row": row_text(entry.row)} if entry.row else {}
     return {
         "memory_id": entry.memory_id,
         "version": entry.version,
         "namespace": entry.namespace,
         "fingerprint": fingerprint(entry),
         **shared,
+        **row,
         **encode(entry.fields),
     }
+
+
+def row_text(row: bytes) -> str:
+    """A packed row as text, which payloads can hold."""
+    return base64.b64encode(row).decode("ascii")
+
+
+def row_bytes(text: object) -> bytes:
+    """The row behind `row_text`; empty for what is none."""
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except NotBase64:
+        return b""
+
+
+def rows_in(payloads: Iterable[Mapping[str, Any] | None]) -> dict[str, bytes]:
+    """The packed rows in payloads, by memory id; payloads without one are passed over."""
+    found = ((payload["memory_id"], row_bytes(payload.get("row"))) for payload in payloads if payload)
+    return {memory_id: row for memory_id, row in found if row}
 
 
 class Translator(Generic[C]):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dataplane.adapters.postgres.index_entries import IndexOfEntries
 from dataplane.errors import BackendUnavailable, NotYet
 from dataplane.logic.filters import matches
 from dataplane.logic.fingerprint import fingerprint
@@ -33,6 +34,7 @@ from dataplane.model import (
 from dataplane.ports import Index
 
 DIMENSION = 8
+ROW = bytes(range(256)) * 3
 A = Scope(("dept.a",))
 B = Scope(("dept.b",))
 
@@ -179,6 +181,14 @@ async def versions(index: Index) -> dict[str, int]:
     return {memory_id: held.version for memory_id, held in (await index.versions(deadline())).items()}
 
 
+async def rows(index: Index, scope: Scope, *memory_ids: str) -> dict[str, bytes]:
+    """What the index gives; an index in the record store's own database keeps no rows and is passed over."""
+    if isinstance(index, IndexOfEntries):
+        assert await index.rows(scope, memory_ids, deadline()) == {}
+        pytest.skip("keeps no rows, as the port says")
+    return await index.rows(scope, memory_ids, deadline())
+
+
 class IndexContract:
     """Subclasses give the fixtures `index` and `find`."""
 
@@ -246,6 +256,79 @@ class IndexContract:
         assert await find(Scope(())) == []
         assert len(await find(SYSTEM_SCOPE)) == 5
 
+    async def test_gives_the_rows_of_the_memories_asked_for_in_the_scope(self, index: Index) -> None:
+        everyone = Scope(("dept.a",), ("dept.b",))
+        await upsert(
+            index,
+            [
+                entry("own", row=ROW),
+                entry("theirs", "dept.b", row=ROW),
+                entry("shared", "dept.b", pool=Pool.SHARED, row=b"s"),
+                entry("bare"),
+                entry("other", row=ROW),
+            ],
+        )
+        asked = ("own", "theirs", "shared", "bare", "unknown", "own")
+        assert await rows(index, everyone, *asked) == {"own": ROW, "shared": b"s"}
+        assert await rows(index, A, *asked) == {"own": ROW}
+        assert await rows(index, B, *asked) == {"theirs": ROW, "shared": b"s"}
+        assert await rows(index, Scope(()), *asked) == {}
+        assert await rows(index, Scope((), ("dept.b",)), *asked) == {"shared": b"s"}
+        assert await rows(index, SYSTEM_SCOPE, *asked) == {"own": ROW, "theirs": ROW, "shared": b"s"}
+        assert await rows(index, everyone) == {}
+
+    async def test_gives_many_rows_at_once(self, index: Index) -> None:
+        many = {f"mem_{number}": str(number).encode() * 40 for number in range(1200)}
+        await upsert(index, [entry(memory_id, row=row) for memory_id, row in many.items()])
+        assert await rows(index, A, *many) == many
+
+    async def test_a_row_is_replaced_with_its_entry_and_goes_with_it(self, index: Index) -> None:
+        await upsert(index, [entry("mem_1", row=b"one"), entry("mem_2", row=b"two"), entry("mem_3", row=b"three")])
+        await upsert(index, [entry("mem_1", version=2, row=b"new"), entry("mem_2", version=2)])
+        await delete(index, ["mem_3"])
+        assert await rows(index, A, "mem_1", "mem_2", "mem_3") == {"mem_1": b"new"}
+        await purge(index)
+        assert await rows(index, A, "mem_1", "mem_2", "mem_3") == {"mem_1": b"new"}
+        await index.clear(deadline())
+        assert await rows(index, A, "mem_1") == {}
+
+    async def test_a_row_changes_nothing_that_is_compared(self, index: Index) -> None:
+        await upsert(index, [entry("mem_1", row=ROW), entry("mem_2")])
+        held = await index.versions(deadline())
+        await upsert(index, [entry("mem_1"), entry("mem_2", row=ROW)])
+        assert await index.versions(deadline()) == held
+
+    async def test_keeps_beacons_until_it_is_cleared(self, index: Index) -> None:
+        assert await index.beacons(deadline()) == {}
+        for name, value in (("plane/1", 7), ("节点", 2**62), ("plane/1", 8)):
+            await index.save_beacon(name, value, deadline())
+        assert await index.beacons(deadline()) == {"plane/1": 8, "节点": 2**62}
+        await purge(index)
+        assert await index.beacons(deadline()) == {"plane/1": 8, "节点": 2**62}
+        await index.save_beacon("plane/1", 3, deadline())
+        assert (await index.beacons(deadline()))["plane/1"] == 3
+        await index.clear(deadline())
+        assert await index.beacons(deadline()) == {}
+
+    async def test_planes_that_save_at_once_lose_no_beacon(self, index: Index) -> None:
+        wanted = {f"plane-{number}": number for number in range(8)}
+        await asyncio.gather(*(index.save_beacon(name, value, deadline()) for name, value in wanted.items()))
+        assert await index.beacons(deadline()) == wanted
+
+    async def test_a_beacon_is_no_memory(self, index: Index, find: Searching) -> None:
+        await upsert(index, [entry("mem_1", row=ROW)])
+        before = await find(SYSTEM_SCOPE)
+        await index.save_beacon("plane-1", 1, deadline())
+        await index.flush(deadline())
+        assert await index.count(deadline()) == 1
+        assert await versions(index) == {"mem_1": 1}
+        assert set(await index.held(keys(["plane-1", "mem_1"]), deadline())) == {"mem_1"}
+        assert await find(SYSTEM_SCOPE) == before
+        assert ids(await find(SYSTEM_SCOPE, Not(Condition("tags", Operator.EXISTS)))) == ["mem_1"]
+        await index.delete(keys(["plane-1"]), deadline())
+        assert await index.beacons(deadline()) == {"plane-1": 1}
+        assert await index.rows(SYSTEM_SCOPE, ["plane-1"], deadline()) == {}
+
     async def test_clears_everything_and_goes_on(self, index: Index, find: Searching) -> None:
         await upsert(index, [entry("mem_1")])
         await index.clear(deadline())
@@ -283,6 +366,9 @@ class IndexContract:
             index.versions(past),
             index.held(keys(["mem_1"]), past),
             index.count(past),
+            index.rows(A, ["mem_1"], past),
+            index.beacons(past),
+            index.save_beacon("plane-1", 1, past),
             index.examine(past),
             index.flush(past),
             index.clear(past),

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import os
 import re
 from hashlib import blake2b
 from pathlib import Path
 
+from dataplane.adapters.edge.files import write_whole
 from dataplane.errors import BackendUnavailable
 
 _FILE = "active.json"
@@ -46,12 +46,7 @@ class ActiveModelFile:
 
     def _replace(self, model: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        coming = self._folder / f"{_FILE}.next"
-        with coming.open("w", encoding="utf-8") as file:
-            json.dump({"model": model}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        coming.replace(self._folder / _FILE)
+        write_whole(self._folder / _FILE, {"model": model})
 
     def _check(self, deadline_s: float) -> None:
         if asyncio.get_running_loop().time() > deadline_s:

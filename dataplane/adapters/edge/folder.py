@@ -1,16 +1,18 @@
-"""The folder of one index: its shards, and a marker that names the one in force.
+"""The folder of one index: its shards, a marker that names the one in force, and the numbers kept beside it.
 
 The marker is replaced by one rename, so that a process killed at any moment leaves a folder whose marker names a whole
-shard: the old one or the new one. Whatever else lies there was left behind and is removed.
+shard: the old one or the new one. Whatever else lies there was left behind and is removed, but for the beacons.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from dataplane.adapters.edge import files
+
 MARKER = "identity.json"
+BEACONS = "beacons.json"
 
 
 class ShardFolder:
@@ -26,12 +28,29 @@ class ShardFolder:
     def current(self) -> Path | None:
         """The shard in force; None when the marker is absent, unreadable or of another identity."""
         try:
-            marker = json.loads((self._folder / MARKER).read_text(encoding="utf-8"))
+            marker = json.loads(self._marker.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         if not isinstance(marker, dict) or marker.get("identity") != self._identity:
             return None
         return self._folder / str(marker.get("shard"))
+
+    def stands(self) -> bool:
+        """Whether a shard is in force and there."""
+        current = self.current()
+        return current is not None and current.is_dir()
+
+    def beacons(self) -> dict[str, int]:
+        """The numbers kept here, by name; none where no shard is in force."""
+        try:
+            found = json.loads(self._beacons.read_text(encoding="utf-8")) if self.stands() else {}
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def save_beacon(self, name: str, value: int) -> None:
+        """Keeps a number, durably. Not for several threads at once."""
+        files.write_whole(self._beacons, {**self.beacons(), name: value})
 
     def empty(self) -> None:
         """Removes everything: no shard is in force."""
@@ -50,21 +69,18 @@ class ShardFolder:
 
     def announce(self, shard: Path) -> None:
         """Writes down, durably, which shard `switch` puts in force."""
-        with self._next.open("w", encoding="utf-8") as file:
-            json.dump({"identity": self._identity, "shard": shard.name}, file)
-            file.flush()
-            os.fsync(file.fileno())
+        files.write_coming(self._marker, {"identity": self._identity, "shard": shard.name})
 
     def switch(self) -> None:
         """Puts the announced shard in force."""
-        self._next.replace(self._folder / MARKER)
+        files.put_in_force(self._marker)
 
     def remove_others(self) -> None:
-        """Removes what is neither the marker nor the shard in force, once the last switch is durable."""
-        self._sync()
-        current = self.current()
+        """Removes what is neither marker, beacons nor the shard in force, once the last switch is durable."""
+        files.sync_folder(self._folder)
+        kept = {self.current(), self._marker, self._beacons, files.coming(self._beacons)}
         for path in self._folder.iterdir():
-            if path == current or path.name == MARKER:
+            if path in kept:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -72,12 +88,9 @@ class ShardFolder:
                 path.unlink()
 
     @property
-    def _next(self) -> Path:
-        return self._folder / f"{MARKER}.next"
+    def _marker(self) -> Path:
+        return self._folder / MARKER
 
-    def _sync(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    @property
+    def _beacons(self) -> Path:
+        return self._folder / BEACONS

@@ -12,7 +12,7 @@ import asyncio
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -26,6 +26,7 @@ from qdrant_edge import (
     EdgeConfig,
     EdgeShard,
     FloatIndexParams,
+    HasIdCondition,
     IdfParams,
     KeywordIndexParams,
     Point,
@@ -40,12 +41,12 @@ from qdrant_edge import Filter as EdgeFilter
 
 from dataplane.adapters.edge.filters import Translation, translate, translate_scope
 from dataplane.adapters.edge.folder import ShardFolder
-from dataplane.adapters.payload_filters import RANGE_FIELDS, passes
+from dataplane.adapters.payload_filters import RANGE_FIELDS, passes, rows_in
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Filter, Held, IndexKey, Scope
 from dataplane.ports import Examination
 
-FORMAT = 4
+FORMAT = 5
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
 SLICE = 16
 """Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""
@@ -99,6 +100,7 @@ class Shard:
         self._spec = spec
         self._shard: EdgeShard | None = shard
         self._writing = asyncio.Lock()
+        self._keeping = asyncio.Lock()  # of beacons, which do not wait for other writes
         self.recreated = recreated
 
     @classmethod
@@ -172,22 +174,43 @@ class Shard:
         """How many points there are."""
         return self._call(lambda shard: shard.count(CountRequest()), deadline_s)
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """The packed rows of these memories in the scope."""
+        rows: dict[str, bytes] = {}
+        for start in range(0, len(memory_ids), PAGE):
+            inside = _inside(scope, memory_ids[start : start + PAGE])
+            records, _ = self._call(partial(_scroll_rows, inside), deadline_s)
+            rows.update(rows_in(record.payload for record in records))
+            await asyncio.sleep(0)
+        return rows
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """The numbers kept beside the shard; none when its folder is gone."""
+        self._live(deadline_s)
+        return await self._in_thread(self._folder.beacons)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """Keeps a number beside the shard, durably. Raises BackendUnavailable when its folder was gone."""
+        await self._stand(deadline_s)
+        async with _locked(self._keeping, self._spec.backend, deadline_s):
+            await self._in_thread(lambda: self._folder.save_beacon(name, value))
+
     async def examine(self, deadline_s: float) -> Examination:
         """What it is; raises BackendUnavailable when it cannot be used."""
         await self.count(deadline_s)
         return Examination(f"Qdrant Edge {metadata.version('qdrant-edge-py')}")
 
     async def flush(self, deadline_s: float) -> None:
-        """Makes every write so far durable."""
+        """Makes every write so far durable. Raises BackendUnavailable when the folder was gone."""
+        await self._stand(deadline_s)
         async with self._turn(deadline_s):
             await self._in_thread(self._live(deadline_s).flush)
 
     async def clear(self, deadline_s: float) -> None:
         """Makes the shard anew, empty."""
-        async with self._turn(deadline_s):
+        async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
             self._call(EdgeShard.close, deadline_s)
-            self._shard = None
-            self._shard = _guarded(self._spec, lambda: _anew(self._folder, self._spec))
+            self._make_anew()
 
     async def purge(self, deadline_s: float) -> None:
         """Copies the living points into a new shard and removes the old one with all that it still holds.
@@ -240,18 +263,26 @@ class Shard:
                 finally:
                     _guarded(self._spec, shard.close)
 
-    @asynccontextmanager
-    async def _turn(self, deadline_s: float) -> AsyncIterator[None]:
+    async def _stand(self, deadline_s: float) -> None:
+        """Makes anew what somebody removed while it was open, and says so: nobody may take it for what it was."""
+        self._live(deadline_s)
+        if await self._in_thread(self._folder.stands):
+            return
+        async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
+            shard = self._live(deadline_s)
+            if not await self._in_thread(self._folder.stands):
+                with suppress(BackendUnavailable):  # its files are gone
+                    _guarded(self._spec, shard.close)
+                self._make_anew()
+        raise BackendUnavailable(self._spec.backend, "its folder was gone and was made anew, empty")
+
+    def _make_anew(self) -> None:
+        self._shard = None
+        self._shard = _guarded(self._spec, lambda: _anew(self._folder, self._spec))
+
+    def _turn(self, deadline_s: float) -> AbstractAsyncContextManager[None]:
         """Writers one after another, in the order they came."""
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                await self._writing.acquire()
-        except TimeoutError as error:
-            raise BackendUnavailable(self._spec.backend, "deadline passed behind other writes") from error
-        try:
-            yield
-        finally:
-            self._writing.release()
+        return _locked(self._writing, self._spec.backend, deadline_s)
 
     async def _update(self, operation: UpdateOperation, deadline_s: float) -> None:
         self._call(lambda shard: shard.update(operation), deadline_s)
@@ -285,6 +316,27 @@ def _request(query: ScopedQuery, translation: Translation, asked: int) -> QueryR
         params=SearchParams(idf=IdfParams(EdgeFilter(must=list(scope)))) if query.scope_statistics else None,
         with_payload=["memory_id", "version"] if translation.exact else ["memory_id", "version", "terms"],
     )
+
+
+@asynccontextmanager
+async def _locked(lock: asyncio.Lock, backend: str, deadline_s: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            await lock.acquire()
+    except TimeoutError as error:
+        raise BackendUnavailable(backend, "deadline passed behind other writes") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _inside(scope: Scope, memory_ids: Sequence[str]) -> EdgeFilter:
+    return EdgeFilter(must=[HasIdCondition({point_id(each) for each in memory_ids}), *translate_scope(scope)])
+
+
+def _scroll_rows(inside: EdgeFilter, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
+    return shard.scroll(ScrollRequest(limit=PAGE, filter=inside, with_payload=["memory_id", "row"]))
 
 
 def _scroll(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:

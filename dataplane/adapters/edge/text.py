@@ -75,6 +75,18 @@ class EdgeTextIndex:
         """See the port."""
         return await self._shard.count(deadline_s)
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port."""
+        return await self._shard.rows(scope, memory_ids, deadline_s)
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port."""
+        return await self._shard.beacons(deadline_s)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port. Raises BackendUnavailable when the folder was gone; it is there again, empty."""
+        await self._shard.save_beacon(name, value, deadline_s)
+
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
         return await self._shard.examine(deadline_s)

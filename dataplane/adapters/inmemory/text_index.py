@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dataplane.adapters.inmemory import deadline
-from dataplane.adapters.inmemory.entries import held_of, newest
+from dataplane.adapters.inmemory.entries import held_of, newest, rows_of
 from dataplane.logic.bm25 import inverse_frequency, term_weights
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
@@ -18,6 +18,7 @@ class InMemoryTextIndex:
 
     def __init__(self) -> None:
         self._entries: dict[str, IndexEntry] = {}
+        self._beacons: dict[str, int] = {}
         self._weights: dict[str, dict[str, float]] = {}
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
@@ -64,6 +65,21 @@ class InMemoryTextIndex:
         deadline.check(BACKEND, deadline_s)
         return len(self._entries)
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return rows_of(self._entries, scope, memory_ids)
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return dict(self._beacons)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        self._beacons[name] = value
+
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
@@ -81,6 +97,7 @@ class InMemoryTextIndex:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
         self._entries.clear()
+        self._beacons.clear()
         self._weights.clear()
 
     async def close(self) -> None:

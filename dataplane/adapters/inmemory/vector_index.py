@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dataplane.adapters.inmemory import deadline
-from dataplane.adapters.inmemory.entries import held_of, newest
+from dataplane.adapters.inmemory.entries import held_of, newest, rows_of
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
 from dataplane.ports import Examination
@@ -30,6 +30,7 @@ class InMemoryVectorIndex:
         self._model = model
         self._active = active or ActiveModel()
         self._entries: dict[str, IndexEntry] = {}
+        self._beacons: dict[str, int] = {}
 
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
@@ -77,6 +78,21 @@ class InMemoryVectorIndex:
         deadline.check(BACKEND, deadline_s)
         return len(self._entries)
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return rows_of(self._entries, scope, memory_ids)
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        return dict(self._beacons)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port."""
+        deadline.check(BACKEND, deadline_s)
+        self._beacons[name] = value
+
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
@@ -104,6 +120,7 @@ class InMemoryVectorIndex:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
         self._entries.clear()
+        self._beacons.clear()
 
     async def close(self) -> None:
         """See the port."""

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dataplane.model import Kind, Layer, Pool, SourceType, State, StoredCandidate
-from dataplane.row_codec import pack, unpack
+from dataplane.row_codec import pack, pack_memory, unpack, unpack_memory
 from tests.contract.builders import memory_of, vector_of
 
 FULL = memory_of(
@@ -54,3 +54,17 @@ def test_damaged_bytes_are_refused(damage: object) -> None:
     data = pack({"a": 1}, [StoredCandidate(FULL, vector_of(1), 2)])
     with pytest.raises(ValueError, match=r"."):
         unpack(damage(data))
+
+
+def test_one_memory_comes_back_as_it_was() -> None:
+    assert unpack_memory(pack_memory(FULL)) == FULL
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\0\0\2[]", b"nonsense", pack({}, []), pack({"layout": "other"}, [])])
+def test_what_is_no_memory_of_this_layout_is_none(data: bytes) -> None:
+    assert unpack_memory(data) is None
+
+
+@pytest.mark.parametrize("cut", [1, 5, 200])
+def test_a_memory_that_was_cut_is_none(cut: int) -> None:
+    assert unpack_memory(pack_memory(FULL)[:-cut]) is None

@@ -1,0 +1,42 @@
+"""Small JSON files that are whole whenever a process is killed."""
+
+import json
+import os
+from pathlib import Path
+
+COMING = ".next"
+"""Ends the name of a file that is being written."""
+
+
+def write_whole(path: Path, content: object) -> None:
+    """Replaces a file durably by one rename. Raises OSError."""
+    write_coming(path, content)
+    put_in_force(path)
+    sync_folder(path.parent)
+
+
+def write_coming(path: Path, content: object) -> None:
+    """Writes down, durably, what `put_in_force` makes the file's content. Raises OSError."""
+    with coming(path).open("w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put_in_force(path: Path) -> None:
+    """Makes what was written last the file's content. Raises OSError."""
+    coming(path).replace(path)
+
+
+def coming(path: Path) -> Path:
+    """Where the next content of a file is written."""
+    return path.with_name(path.name + COMING)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames in a folder durable. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
