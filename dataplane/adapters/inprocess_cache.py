@@ -11,7 +11,7 @@ MAX_EPOCHS = 100_000
 """Namespaces whose drops are told apart; beyond it a drop may change the stamps of others, too. Unmeasured."""
 
 MAX_TOMBSTONES = 200_000
-"""Tombstones kept; beyond it the oldest go. Unmeasured."""
+"""Tombstones kept; beyond it the oldest go, which ends their continuity. Unmeasured."""
 
 TOMBSTONE_TTL_S = 30 * 86_400.0
 
@@ -36,6 +36,8 @@ class InProcessCache:
         self._entries: OrderedDict[tuple[Scope, str], _Entry] = OrderedDict()
         self._epochs = _Epochs(MAX_EPOCHS)
         self._tombstones: OrderedDict[str, float] = OrderedDict()
+        self._lives = 1
+        self._vouched = ""
 
     async def get(self, scope: Scope, keys: Sequence[str], deadline_s: float) -> list[bytes | None]:
         """See the port."""
@@ -62,8 +64,11 @@ class InProcessCache:
         for memory_id in memory_ids:
             self._tombstones.pop(memory_id, None)
             self._tombstones[memory_id] = now_s + TOMBSTONE_TTL_S
-        while self._tombstones and (len(self._tombstones) > MAX_TOMBSTONES or self._first_expiry_s() <= now_s):
+        while self._tombstones and self._first_expiry_s() <= now_s:
             self._tombstones.popitem(last=False)
+        while len(self._tombstones) > MAX_TOMBSTONES:
+            self._tombstones.popitem(last=False)
+            self._lives += 1
 
     async def unbury(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port."""
@@ -73,6 +78,18 @@ class InProcessCache:
     async def buried(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
         """See the port."""
         return self._tombstones.keys() & set(memory_ids)
+
+    async def continuity(self, deadline_s: float) -> str:
+        """See the port."""
+        return str(self._lives)
+
+    async def vouch(self, continuity: str, deadline_s: float) -> None:
+        """See the port."""
+        self._vouched = continuity
+
+    async def is_vouched(self, deadline_s: float) -> bool:
+        """See the port."""
+        return self._vouched == str(self._lives)
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""

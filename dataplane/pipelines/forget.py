@@ -35,11 +35,14 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class ForgetParts:
-    """What forgetting needs of the world. `cache_owes`: whether the cache has yet to drop one of the namespaces."""
+    """What forgetting needs of the world.
+
+    `cache_owes`: whether the cache has yet to drop one of the namespaces or to bury one of the memories.
+    """
 
     store: RecordStore
     projectors: Projectors
-    cache_owes: Callable[[Iterable[str]], bool]
+    cache_owes: Callable[[Iterable[str], Iterable[str]], bool]
     clock: Clock
 
 
@@ -77,7 +80,7 @@ class ForgetPipeline:
         projectors = self._parts.projectors
         await projectors.wait_for({response.id: position}, REMOVAL_BUDGET_S)
         holding = await projectors.holding(response.id, position, erased=hard, deadline_s=deadline_s)
-        owed = ["cache"] if self._parts.cache_owes([namespace]) else []
+        owed = ["cache"] if self._parts.cache_owes([namespace], [response.id]) else []
         response.pending_backends[:] = [*holding, *owed]
         return response, position
 

@@ -144,6 +144,35 @@ async def test_the_buried_are_known_until_they_are_unburied(cache: Cache, deadli
     assert await cache.buried(["mem_1", "mem_2", "mem_3", "mem_4", "mem_1"], deadline_s) == {"mem_1", "mem_3"}
 
 
+async def test_nobody_vouched_for_a_new_cache(cache: Cache, deadline_s: float) -> None:
+    assert not await cache.is_vouched(deadline_s)
+    await cache.vouch("", deadline_s)
+    await cache.vouch("what was never told", deadline_s)
+    assert not await cache.is_vouched(deadline_s)
+
+
+async def test_who_vouches_while_the_continuity_holds_is_believed_from_then_on(cache: Cache, deadline_s: float) -> None:
+    continuity = await cache.continuity(deadline_s)
+    assert continuity
+    await cache.bury(["mem_1"], deadline_s)
+    await cache.unbury(["mem_1"], deadline_s)
+    assert await cache.continuity(deadline_s) == continuity
+    assert not await cache.is_vouched(deadline_s)
+    await cache.vouch(continuity, deadline_s)
+    await cache.bury(["mem_2"], deadline_s)
+    assert await cache.is_vouched(deadline_s)
+    assert await cache.continuity(deadline_s) == continuity
+    assert await cache.buried(["mem_1", "mem_2"], deadline_s) == {"mem_2"}
+
+
+async def test_those_who_begin_at_once_agree_in_the_end(cache: Cache, deadline_s: float) -> None:
+    seen = await asyncio.gather(*(cache.continuity(deadline_s) for _ in range(8)))
+    for continuity in seen:
+        await cache.vouch(continuity, deadline_s)
+    assert await cache.is_vouched(deadline_s)
+    assert await cache.continuity(deadline_s) in seen
+
+
 async def test_it_names_what_answers(cache: Cache, deadline_s: float) -> None:
     examination = await cache.examine(deadline_s)
     assert examination.server

@@ -151,6 +151,82 @@ async def test_a_promoted_replica_finds_nothing_old(redis_sentinel: RedisSentine
             watched.restore(killed)
 
 
+async def _vouch(cache: RedisCache) -> str:
+    continuity = await cache.continuity(_in_s(5))
+    await cache.bury(["mem_1"], _in_s(5))
+    await cache.vouch(continuity, _in_s(5))
+    assert await cache.is_vouched(_in_s(5))
+    return continuity
+
+
+async def _vouched_or_error(cache: RedisCache) -> bool | str:
+    try:
+        return await cache.is_vouched(_in_s(1))
+    except BackendUnavailable as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("loss", [("FLUSHALL",), ("DEL", "memplane:t")])
+async def test_whoever_vouched_for_tombstones_that_are_lost_is_not_believed_any_more(
+    make_server: Callable[..., RedisServer], loss: tuple[str, ...]
+) -> None:
+    server = make_server()
+    async with opened(RedisOptions(addresses=(server.address,))) as cache:
+        before = await _vouch(cache)
+        server.call(*loss)
+        await cache.bury(["mem_2"], _in_s(1))
+        await cache.vouch(before, _in_s(1))
+        assert not await cache.is_vouched(_in_s(1))
+        assert await _vouch(cache) != before
+
+
+@pytest.mark.parametrize("appendonly", ["yes", "no"])
+async def test_tombstones_of_an_earlier_run_are_not_believed(
+    make_server: Callable[..., RedisServer], appendonly: str
+) -> None:
+    server = make_server(appendonly=appendonly)
+    async with opened(RedisOptions(addresses=(server.address,))) as cache:
+        before = await _vouch(cache)
+        server.call("SAVE")
+        await cache.bury(["mem_2"], _in_s(1))
+        server.kill()
+        server.start()
+        seen = await eventually_async(lambda: _vouched_or_error(cache), lambda seen: not isinstance(seen, str))
+        assert seen is False
+        await cache.vouch(before, _in_s(1))
+        assert not await cache.is_vouched(_in_s(1))
+        assert await _vouch(cache) != before
+        assert len(server.call("ZRANGEBYSCORE", "memplane:t", "1e17", "+inf")) == 1
+
+
+async def test_tombstones_of_a_promoted_replica_are_not_believed(redis_sentinel: RedisSentinel) -> None:
+    watched = redis_sentinel
+    options = RedisOptions(mode=RedisMode.SENTINEL, addresses=tuple(watched.addresses), master_name=watched.master_name)
+    async with opened(options, timeout_s=2.0) as cache:
+        before = await _vouch(cache)
+        replica = next(server for server in watched.servers if server is not watched.master())
+        await eventually(lambda: replica.call("ZCARD", "memplane:t"), lambda count: count >= 2)
+        killed = watched.master()
+        watched.fail_over()
+        try:
+            seen = await eventually_async(
+                lambda: _vouched_or_error(cache), lambda seen: not isinstance(seen, str), within_s=20
+            )
+            assert seen is False
+            assert await _vouch(cache) != before
+        finally:
+            watched.restore(killed)
+
+
+async def test_where_the_run_may_not_be_asked_nobody_is_believed(make_server: Callable[..., RedisServer]) -> None:
+    server = make_server()
+    server.call("ACL", "SETUSER", "app", "on", "nopass", "~memplane:*", "+@all", "-info")
+    async with opened(RedisOptions(addresses=(server.address,), username="app")) as cache:
+        continuity = await cache.continuity(_in_s(5))
+        await cache.vouch(continuity, _in_s(5))
+        assert not await cache.is_vouched(_in_s(5))
+
+
 async def test_a_full_redis_refuses_values_and_still_reads_and_drops(make_server: Callable[..., RedisServer]) -> None:
     server = make_server()
     async with opened(RedisOptions(addresses=(server.address,)), timeout_s=5) as cache:

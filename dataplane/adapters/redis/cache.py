@@ -6,7 +6,10 @@ Keys, each behind the prefix:
   lay the values of one scope into one slot of a cluster, so one MGET reads them.
 * `e:namespace` holds the epoch of a namespace (a digest; an empty one for all): a random text, new at each drop.
 * `t` is the sorted set of tombstones: memory ids by the time when each may go. It has no time to live, so a Redis that
-  evicts what has one (`volatile-*`) keeps it.
+  evicts what has one (`volatile-*`) keeps it. One more member, above all times, is its life: a random text behind the
+  run of the server that it was begun in. It lies in the set so that whatever loses the set loses the life, too: a
+  flush, an eviction. A restart and a promotion, which may bring back an older set, are another run. That nothing is
+  missing is noted as the score of the life, by one command that changes nothing once the life is gone.
 
 A stamp is made of the epochs of a scope and of the run of the server that told them. Epochs are random, so one that is
 evicted, expired or flushed is replaced by one that never was, and what was cached under it is never found again. A
@@ -38,6 +41,9 @@ EPOCH_TTL_MS = 7 * 86_400_000
 
 TOMBSTONE_TTL_MS = 30 * 86_400_000
 """How long a tombstone is kept at least."""
+
+LIFE, UNVOUCHED, VOUCHED = "life", 1e17, 2e17
+"""What the life begins with, and its score: above all times in milliseconds."""
 
 
 class RedisCache:
@@ -123,6 +129,29 @@ class RedisCache:
             scores = await self._connection.client.zmscore(self._tombstones, list(memory_ids))
         return {memory_id for memory_id, score in zip(memory_ids, scores, strict=True) if score is not None}
 
+    async def continuity(self, deadline_s: float) -> str:
+        """See the port. Empty, and never vouched for, where the server does not tell its run."""
+        async with self._calling(deadline_s):
+            lives = await self._lives(UNVOUCHED)
+            run = self._run_of(self._tombstones)
+            if not run:
+                return ""
+            here = [life for life in lives if _run_in(life) == run]
+            return here[-1] if here else await self._begin_life(run, lives)
+
+    async def vouch(self, continuity: str, deadline_s: float) -> None:
+        """See the port."""
+        async with self._calling(deadline_s):
+            if continuity and _run_in(continuity) == self._run_of(self._tombstones):
+                await self._connection.client.zadd(self._tombstones, {continuity: VOUCHED}, xx=True)
+
+    async def is_vouched(self, deadline_s: float) -> bool:
+        """See the port."""
+        async with self._calling(deadline_s):
+            lives = await self._lives(VOUCHED)
+            run = self._run_of(self._tombstones)
+        return bool(run) and any(_run_in(life) == run for life in lives)
+
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
         async with self._connection.calling(deadline_s):
@@ -146,6 +175,20 @@ class RedisCache:
 
     def _epoch_keys(self, namespaces: Sequence[str]) -> list[str]:
         return [self._connection.key("e", _digest(namespace)) for namespace in namespaces]
+
+    async def _lives(self, least: float) -> list[str]:
+        """The lives in the set from that score on, a vouched one last; several when data planes began one at once."""
+        found = await self._connection.client.execute_command("ZRANGEBYSCORE", self._tombstones, least, "+inf")
+        return [life.decode() for life in found]
+
+    async def _begin_life(self, run: str, former: Sequence[str]) -> str:
+        life = f"{LIFE}:{run}:{secrets.token_urlsafe(12)}"
+        async with self._connection.pipeline() as pipe:
+            if former:
+                pipe.zrem(self._tombstones, *former)
+            pipe.zadd(self._tombstones, {life: UNVOUCHED})
+            await pipe.execute()
+        return life
 
     async def _epochs(self, keys: Sequence[str]) -> list[bytes | None]:
         client = self._connection.client
@@ -174,6 +217,11 @@ class RedisCache:
             return runs.last
         node = client.get_node_from_key(key)
         return runs.of(node.host, int(node.port)) if node is not None else ""
+
+
+def _run_in(life: str) -> str:
+    """The run of the server that a life was begun in."""
+    return life.split(":")[1] if life.startswith(LIFE) else ""
 
 
 def _bytes(answers: Iterable[bytes | str | None]) -> list[bytes | None]:

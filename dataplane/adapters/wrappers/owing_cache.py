@@ -53,9 +53,12 @@ class OwingCache:
         """Begins to pay what is owed."""
         self._task = asyncio.create_task(self._run(), name="cache-debts")
 
-    def owes(self, namespaces: Iterable[str]) -> bool:
-        """Whether cached answers of one of the namespaces may be found by others although they are out of date."""
-        return not self._namespaces.keys().isdisjoint(namespaces)
+    def owes(self, namespaces: Iterable[str], memory_ids: Iterable[str] = ()) -> bool:
+        """Whether others may still find in the cache, or not find buried there, what was changed here.
+
+        That is: cached answers of one of the namespaces, or tombstones of some of the memories.
+        """
+        return not (self._namespaces.keys().isdisjoint(namespaces) and self._tombstones.keys().isdisjoint(memory_ids))
 
     def owe(self, namespaces: Iterable[str]) -> None:
         """Takes it that these must be dropped (again), soon; until then they are not trusted here."""
@@ -107,15 +110,17 @@ class OwingCache:
 
     async def bury(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port. Does not fail: what cannot be buried now is owed."""
-        self._decided(memory_ids)
+        self._decided(memory_ids, (False,))
         try:
             await self._cache.bury(memory_ids, deadline_s)
         except BackendUnavailable:
             self._owe_tombstones(dict.fromkeys(memory_ids, True))
+        else:
+            self._decided(memory_ids, (True,))
 
     async def unbury(self, memory_ids: Sequence[str], deadline_s: float) -> None:
         """See the port. Does not fail: what cannot be unburied now is owed."""
-        self._decided(memory_ids)
+        self._decided(memory_ids, (True, False))
         try:
             await self._cache.unbury(memory_ids, deadline_s)
         except BackendUnavailable:
@@ -126,6 +131,19 @@ class OwingCache:
         known = {memory_id for memory_id in memory_ids if self._tombstones.get(memory_id)}
         found = await self._cache.buried(memory_ids, deadline_s)
         return known | {memory_id for memory_id in found if self._tombstones.get(memory_id) is not False}
+
+    async def continuity(self, deadline_s: float) -> str:
+        """See the port."""
+        return await self._cache.continuity(deadline_s)
+
+    async def vouch(self, continuity: str, deadline_s: float) -> None:
+        """See the port. Nothing happens while tombstones are owed: these are missing there."""
+        if not any(self._tombstones.values()):
+            await self._cache.vouch(continuity, deadline_s)
+
+    async def is_vouched(self, deadline_s: float) -> bool:
+        """See the port. Not while tombstones are owed."""
+        return await self._cache.is_vouched(deadline_s) and not any(self._tombstones.values())
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
@@ -168,11 +186,12 @@ class OwingCache:
     def _deadline_s(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout_s
 
-    def _decided(self, memory_ids: Iterable[str]) -> None:
-        """What was owed of these before counts no more."""
+    def _decided(self, memory_ids: Iterable[str], owed: Sequence[bool]) -> None:
+        """What was owed of these so far, to bury (True) or to unbury (False), counts no more."""
         if self._tombstones:
             for memory_id in memory_ids:
-                self._tombstones.pop(memory_id, None)
+                if self._tombstones.get(memory_id) in owed:
+                    del self._tombstones[memory_id]
 
     def _owe_tombstones(self, decided: Mapping[str, bool]) -> None:
         self._tombstones.update(decided)

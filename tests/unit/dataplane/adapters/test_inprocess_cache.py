@@ -65,3 +65,27 @@ async def test_it_never_waits() -> None:
     cache = InProcessCache(100, lambda: 0.0)
     passed_s = asyncio.get_running_loop().time() - 1
     assert await cache.stamp(SCOPE, passed_s) == await cache.stamp(SCOPE, passed_s)
+
+
+async def test_tombstones_let_go_for_room_end_their_continuity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inprocess_cache, "MAX_TOMBSTONES", 2)
+    cache = InProcessCache(100, lambda: 0.0)
+    continuity = await cache.continuity(0.0)
+    await cache.vouch(continuity, 0.0)
+    await cache.bury(["mem_1", "mem_2"], 0.0)
+    assert await cache.is_vouched(0.0)
+    await cache.bury(["mem_3"], 0.0)
+    assert not await cache.is_vouched(0.0)
+    await cache.vouch(continuity, 0.0)
+    assert not await cache.is_vouched(0.0)
+
+
+async def test_tombstones_whose_time_is_over_go_and_nothing_ends() -> None:
+    now_s = [0.0]
+    cache = InProcessCache(100, lambda: now_s[0])
+    await cache.vouch(await cache.continuity(0.0), 0.0)
+    await cache.bury(["mem_1"], 0.0)
+    now_s[0] = inprocess_cache.TOMBSTONE_TTL_S
+    await cache.bury(["mem_2"], 0.0)
+    assert await cache.buried(["mem_1", "mem_2"], 0.0) == {"mem_2"}
+    assert await cache.is_vouched(0.0)

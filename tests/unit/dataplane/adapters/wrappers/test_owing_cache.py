@@ -163,3 +163,28 @@ async def test_debts_are_bounded(lame: LameCache, monkeypatch: pytest.MonkeyPatc
     cache = OwingCache(lame)
     cache.owe([f"n{number}" for number in range(5)])
     assert [cache.owes([f"n{number}"]) for number in range(5)] == [False, False, True, True, True]
+
+
+async def test_while_a_tombstone_is_owed_nobody_vouches_and_nobody_is_believed(lame: LameCache) -> None:
+    cache = OwingCache(lame)
+    await cache.vouch(await cache.continuity(NEVER_S), NEVER_S)
+    assert await cache.is_vouched(NEVER_S)
+    lame.is_lame = True
+    await cache.bury(["mem_1"], NEVER_S)
+    assert cache.owes([], ["mem_1"])
+    assert not cache.owes([], ["mem_2"])
+    assert not await cache.is_vouched(NEVER_S)
+    await cache.bury(["mem_1"], NEVER_S)
+    assert cache.owes([], ["mem_1"])
+    lame.is_lame = False
+    await cache.pay()
+    assert not cache.owes([], ["mem_1"])
+    assert await cache.is_vouched(NEVER_S)
+
+
+async def test_who_owes_tombstones_cannot_vouch(lame: LameCache) -> None:
+    cache = OwingCache(lame)
+    lame.is_lame = True
+    await cache.bury(["mem_1"], NEVER_S)
+    await cache.vouch(await cache.continuity(NEVER_S), NEVER_S)
+    assert not await lame.is_vouched(NEVER_S)
