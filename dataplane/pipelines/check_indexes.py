@@ -50,13 +50,18 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class Counts:
     """What was counted while nothing, or little, changed."""
 
     records: int
     index: int
     progress: IndexProgress
     passed: int
+
+    @property
+    def lacking(self) -> int:
+        """How many memories the index lacks at least, beyond what waits, was given up, or came while counting."""
+        return max(0, self.records - self.index - self.progress.due_count - self.progress.dead_count - self.passed)
 
 
 class CheckIndexes:
@@ -100,19 +105,20 @@ class CheckIndexes:
         return found
 
     async def _check(self, index: FollowedIndex, question: CheckQuestion, deadline_s: float) -> pb.IndexCheck:
-        counts = await self._count(index, deadline_s)
+        counts = await self.count(index, deadline_s)
         if question.full:
             found = await self._everything(index, deadline_s)
         else:
             found = await self._sample(index, question.sample_size, counts.records, deadline_s)
         return self._told(index, counts, found)
 
-    async def _count(self, index: FollowedIndex, deadline_s: float) -> _Counts:
+    async def count(self, index: FollowedIndex, deadline_s: float) -> Counts:
+        """How many memories each side has; raises BackendUnavailable."""
         before = await self._store.last_position(deadline_s)
         progress = await self._progress(index.name, deadline_s)
         records = await self._store.count(deadline_s)
         entries = await index.index.count(deadline_s)
-        return _Counts(records, entries, progress, await self._store.last_position(deadline_s) - before)
+        return Counts(records, entries, progress, await self._store.last_position(deadline_s) - before)
 
     async def _progress(self, name: str, deadline_s: float) -> IndexProgress:
         found = [item for item in await self._store.progress(deadline_s) if item.index == name]
@@ -204,7 +210,7 @@ class CheckIndexes:
                 faults[key.memory_id] = fault
         return faults
 
-    def _told(self, index: FollowedIndex, counts: _Counts, found: _Found) -> pb.IndexCheck:
+    def _told(self, index: FollowedIndex, counts: Counts, found: _Found) -> pb.IndexCheck:
         by_fault = Counter(found.faults.values())
         progress = counts.progress
         agree = counts_agree(counts.records, counts.index, progress, counts.passed)

@@ -86,6 +86,9 @@ class Projector:
         self._running = asyncio.Event()
         self._running.set()
         self._levelled = asyncio.Event()
+        self._doubted = False
+        self._again = asyncio.Event()
+        self._attempt: asyncio.Timeout | None = None
         self._task: asyncio.Task[None] | None = None
         self._held: list[OutboxRow] = []
         self._delivered: dict[str, int] = {}
@@ -103,8 +106,8 @@ class Projector:
 
     @property
     def is_level(self) -> bool:
-        """False while the index is compared or filled: until then it may lack old memories."""
-        return self._levelled.is_set()
+        """False while the index is compared, filled or repaired: until then it may lack old memories."""
+        return self._levelled.is_set() and not self._doubted
 
     @property
     def purge_due(self) -> bool:
@@ -142,6 +145,26 @@ class Projector:
     def wake(self) -> None:
         """Tells that there may be new rows."""
         self._wake.set()
+
+    def retry_now(self) -> None:
+        """Tells that the index, or the record store, is back: a call that hangs is given up, no back-off is waited out."""
+        self._failures = 0
+        self._again.set()
+        if self._attempt is not None:
+            self._attempt.reschedule(_now_s())
+
+    def doubt(self) -> None:
+        """From now on the index may lack old memories, until `trust`."""
+        self._doubted = True
+
+    def trust(self) -> None:
+        """What was doubted is repaired."""
+        self._doubted = False
+
+    def forget_past(self) -> None:
+        """Forgets what was delivered: the record store has another past now, in which positions mean other changes."""
+        self.position = 0
+        self._delivered.clear()
 
     def has_delivered(self, memory_id: str, position: int) -> bool:
         """Whether this projector knows that it brought a change into the index."""
@@ -200,8 +223,7 @@ class Projector:
                 await self._release_owed()
                 await self._look_after()
                 await self._running.wait()
-                drained = await self._step()
-                await self._flush_when_due()
+                drained = await self._attempted()
                 await self._purge.run_when_due(drained=drained)
             except BackendUnavailable as error:
                 await self._back_off(f"{error.backend}: {error.words}")
@@ -211,6 +233,18 @@ class Projector:
                 self.last_error, self._failures = "", 0
                 if drained:
                     await self._rest()
+
+    async def _attempted(self) -> bool:
+        """A step, and the flush if it is due; `retry_now` ends it with BackendUnavailable."""
+        try:
+            async with asyncio.timeout(None) as self._attempt:
+                drained = await self._step()
+                await self._flush_when_due()
+        except TimeoutError as error:
+            raise BackendUnavailable(self.name, "a call hung while it was away") from error
+        finally:
+            self._attempt = None
+        return drained
 
     async def _look_after(self) -> None:
         """At the start and every heartbeat: registers, and sees to it that the index gets what it lacks."""
@@ -256,6 +290,8 @@ class Projector:
         """Projects one batch; whether there was no more than that."""
         self._wake.clear()
         newest = await self._store.last_position(self._deadline()) if self.own else 0
+        if newest < self.position:
+            self.forget_past()
         rows = await self._lease()
         drained = len(rows) < self._options.batch_size
         failed = await self._applier.apply(rows) if rows else {}
@@ -330,7 +366,10 @@ class Projector:
         self._failures = min(self._failures + 1, 16)
         with suppress(BackendUnavailable):
             await self._release_owed()
-        await asyncio.sleep(wait_s * self._pace)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s * self._pace):
+                await self._again.wait()
+        self._again.clear()
 
     async def _release_owed(self) -> None:
         """Before anything is leased again: `position` must not pass rows that this process holds and did not apply."""

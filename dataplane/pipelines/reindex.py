@@ -80,6 +80,20 @@ class Reindexing:
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
 
+    async def repair(self, index: FollowedIndex, deadline_s: float) -> str:
+        """Begins to mend an index for the data plane itself, unless a rebuild of it runs; the operation's name.
+
+        Raises BackendUnavailable.
+        """
+        request = pb.ReindexRequest(index=index.kind, repair_only=True)
+        async with self._beginning:
+            return (await self._begin(request, index, "", deadline_s)).name
+
+    async def is_done(self, name: str, deadline_s: float) -> bool:
+        """Whether a rebuild ended, or is not known any more; raises BackendUnavailable."""
+        record = await self._parts.store.find_operation(name, deadline_s)
+        return record is None or record.is_done
+
     def _chosen(self, request: pb.ReindexRequest) -> FollowedIndex:
         """The index that is meant; raises InvalidField."""
         if request.index == pb.INDEX_KIND_TEXT and request.embedding_model:
