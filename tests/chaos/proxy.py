@@ -25,10 +25,15 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True)
 class Weather:
-    """The state of a network. `bytes_per_s` 0 is no limit; `jitter_s` is the most that is added to `delay_s`."""
+    """The state of a network.
+
+    `muted`: only what the store says is held back. `bytes_per_s` 0 is no limit. `jitter_s` is the most that is added
+    to `delay_s`.
+    """
 
     refused: bool = False
     silent: bool = False
+    muted: bool = False
     half_closed: bool = False
     delay_s: float = 0.0
     jitter_s: float = 0.0
@@ -87,6 +92,10 @@ class Proxy:
     async def blackhole(self) -> None:
         """Accepts, and passes nothing on either way, also on connections that stand."""
         await self.change(Weather(silent=True))
+
+    async def mute(self) -> None:
+        """What clients send arrives; what the store answers is held back."""
+        await self.change(Weather(muted=True))
 
     async def delay(self, delay_s: float, jitter_s: float = 0.0) -> None:
         """Each piece of each direction arrives that much later; order is kept."""
@@ -232,7 +241,8 @@ class _End(asyncio.Protocol):
     def flush(self) -> None:
         """Delivers what is due, and looks again when the next piece is."""
         weather, loop = self._link.proxy.weather, asyncio.get_running_loop()
-        while self._held and self._transport is not None and not weather.silent:
+        is_silent = weather.silent or (weather.muted and self is self._link.near)
+        while self._held and self._transport is not None and not is_silent:
             due, data = self._held[0]
             if not weather.is_clear and due > loop.time():
                 self._look_again(due)

@@ -122,6 +122,18 @@ async def test_what_was_sent_into_a_blackhole_arrives_late_though_its_sender_lef
     await eventually(lambda: proxy.connection_count, lambda count: count == 0)
 
 
+async def test_a_mute_store_hears_at_once_and_is_heard_when_healed(echo: tuple[Echo, Proxy], connect: Connect) -> None:
+    store, proxy = echo
+    pair = await connect(proxy)
+    await ask(pair)
+    await proxy.mute()
+    with pytest.raises(TimeoutError):
+        await ask(pair, b"heard\n", SHORT_S)
+    assert store.heard == b"hello\nheard\n"
+    await proxy.heal()
+    assert await asyncio.wait_for(pair[0].readline(), 5) == b"heard\n"
+
+
 async def test_a_delay_holds_each_direction_and_keeps_the_order(echo: tuple[Echo, Proxy], connect: Connect) -> None:
     _, proxy = echo
     pair = await connect(proxy)

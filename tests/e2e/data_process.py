@@ -31,6 +31,8 @@ class DataProcess:
     process: asyncio.subprocess.Process | None = None
     address: str = ""
     embedder: str = "hash"
+    program: Sequence[str] = ("dataplane.main",)
+    """The module and what comes before the flags."""
 
     @property
     def log_file(self) -> Path:
@@ -58,7 +60,7 @@ class DataProcess:
         arguments = [part for flag in flags.items() for part in flag]
         with self.log_file.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "dataplane.main", *arguments, *self.flags, stdout=log, stderr=log
+                sys.executable, "-m", *self.program, *arguments, *self.flags, stdout=log, stderr=log
             )
         self.process = process
         await eventually(lambda: ready.exists() or process.returncode is not None, bool, within_s)

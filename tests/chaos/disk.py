@@ -1,0 +1,61 @@
+"""A disk that can be full: a tmpfs of its own where mounting is allowed, else a limit on the size of files."""
+
+import os
+import resource
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOMY_BYTES = 4 * 1024**3
+"""A tmpfs takes memory only for what is in it."""
+PAGE_BYTES = 4096
+
+
+@dataclass
+class SmallDisk:
+    """The disk under one folder. `is_mounted` False: it fills by RLIMIT_FSIZE on the process that writes.
+
+    With the limit, files cannot grow above the size of the largest one, and the error is EFBIG, not ENOSPC.
+    """
+
+    folder: Path
+    is_mounted: bool
+
+    @classmethod
+    def mounted(cls, folder: Path) -> "SmallDisk":
+        """Makes the folder, on a tmpfs where that is allowed."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() != 0:
+            return cls(folder, is_mounted=False)
+        command = ["mount", "-t", "tmpfs", "-o", f"size={ROOMY_BYTES},mode=0700", "tmpfs", str(folder)]
+        return cls(folder, subprocess.run(command, check=False, capture_output=True).returncode == 0)
+
+    def fill(self, pid: int) -> None:
+        """Nothing more fits; `pid` is the process that writes there."""
+        if self.is_mounted:
+            stat = os.statvfs(self.folder)
+            self._resize((stat.f_blocks - stat.f_bfree) * stat.f_frsize + PAGE_BYTES)
+        else:
+            largest = max(
+                (path.stat().st_size for path in self.folder.rglob("*") if path.is_file()), default=PAGE_BYTES
+            )
+            self._limit(pid, largest)
+
+    def free(self, pid: int | None) -> None:
+        """There is room again."""
+        if self.is_mounted:
+            self._resize(ROOMY_BYTES)
+        elif pid is not None:
+            self._limit(pid, resource.RLIM_INFINITY)
+
+    def close(self) -> None:
+        """Unmounts it; what was in it is gone."""
+        if self.is_mounted:
+            subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
+
+    def _resize(self, size_bytes: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size_bytes}", str(self.folder)], check=True, capture_output=True)
+
+    def _limit(self, pid: int, size_bytes: int) -> None:
+        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
