@@ -172,6 +172,7 @@ class Draft:
     """A memory proposed, not yet admitted. Texts are normalised; sizes are checked.
 
     `payload_hash` is SHA-256 hex of the request without its request_id and delivery: equal for equal requests.
+    `attempt_id` stands for `request_id` where the caller gave none and the write may be queued (`write_or_queue`).
     """
 
     namespace: str
@@ -199,6 +200,7 @@ class Draft:
     valid_from_us: int | None = None
     valid_to_us: int | None = None
     request_id: str = ""
+    attempt_id: str = ""
     payload_hash: str = ""
     validate_only: bool = False
 

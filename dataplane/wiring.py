@@ -11,6 +11,7 @@ from dataplane.adapters.wrappers.hot_memories import hot_memories
 from dataplane.adapters.wrappers.owing_cache import OwingCache
 from dataplane.changes import OutboxRow
 from dataplane.codec import fields_of, parse_body
+from dataplane.guards import Guards
 from dataplane.logic.tokens import TOKENIZER, tokens
 from dataplane.model import IndexEntry
 from dataplane.pipelines.answer_cache import AnswerCache
@@ -40,6 +41,7 @@ from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.stages import ObserveStage
 from dataplane.pipelines.update import UpdateParts, UpdatePipeline
 from dataplane.pipelines.write import WriteParts, WritePipeline
+from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import Clock, RecordStore
 from dataplane.row_codec import pack_memory
 from dataplane.server.maintenance_service import Maintenance
@@ -77,9 +79,11 @@ class WireOptions:
 class Wired:
     """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue.
 
-    `counted` None: accesses are counted at once.
+    `stores` are those given, guarded by `guards`. `counted` None: accesses are counted at once.
     """
 
+    stores: Stores
+    guards: Guards
     records: RecordStore
     cache: OwingCache
     projectors: Projectors
@@ -120,6 +124,7 @@ class Wired:
         await self.projectors.stop()
         await self.records.close()
         await self.cache.close()
+        await self.guards.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,8 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
     """Builds it all; nothing runs yet."""
     options = options or WireOptions()
     owner = f"{around.node_id}/{secrets.token_hex(8)}"
+    guards = Guards(around.policy)
+    stores = guards.guard(stores)
     cache = OwingCache(stores.cache)
     records = cached_records(stores.records, cache)
     if stores.hot_memories:
@@ -157,6 +164,8 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
     )
     write = _write(base)
     return Wired(
+        stores=stores,
+        guards=guards,
         records=records,
         cache=cache,
         projectors=projectors,
@@ -256,7 +265,7 @@ def _write(base: _Base) -> WritePipeline:
 
 def _pipelines(base: _Base, write: WritePipeline) -> Pipelines:
     records, spaces, projectors, clock = base.records, base.stores.spaces, base.projectors, base.around.clock
-    search = _search(base)
+    search, enqueue = _search(base), _enqueue(base, write)
     return Pipelines(
         write=write,
         search=search,
@@ -265,7 +274,8 @@ def _pipelines(base: _Base, write: WritePipeline) -> Pipelines:
         list=ListPipeline(records, clock),
         update=UpdatePipeline(UpdateParts(records, spaces, projectors, clock)),
         forget=ForgetPipeline(ForgetParts(records, projectors, base.cache.owes, clock)),
-        enqueue=_enqueue(base, write),
+        enqueue=enqueue,
+        write_or_queue=WriteOrQueue(write, enqueue, Ids(clock).request_id),
     )
 
 

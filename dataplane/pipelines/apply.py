@@ -48,7 +48,7 @@ class ApplyOptions:
     call_timeout_s: float = 30.0
     renew_interval_s: float = 10.0
     first_pause_s: float = 0.1
-    longest_pause_s: float = 5.0
+    longest_pause_s: float = 1.0
     stop_grace_s: float = 5.0
 
 
@@ -74,6 +74,7 @@ class QueueConsumer:
         self._decisions = QueuedDecisions(parts.write, parts.form)
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._problem = ""
         self.applied_count = 0
         self.failed_turns = 0
 
@@ -104,12 +105,21 @@ class QueueConsumer:
 
     async def _turn_went_well(self) -> bool:
         try:
-            return await self._turn()
+            went_well = await self._turn()
         except BackendUnavailable as error:
-            log.warning("queued writes wait: %s", error)
+            self._note(str(error))
         except Exception:  # the loop must live on: what it holds is tried again
             log.exception("a batch of queued writes failed")
+        else:
+            self._note("")
+            return went_well
         return False
+
+    def _note(self, problem: str) -> None:
+        """Says once what keeps the writes waiting, not at every try."""
+        if problem and problem != self._problem:
+            log.warning("queued writes wait: %s", problem)
+        self._problem = problem
 
     async def _turn(self) -> bool:
         """Applies what is held, or what comes next; False when there is more to try later."""

@@ -74,32 +74,43 @@ class EnqueuePipeline:
         self._parts = parts
 
     async def enqueue_batch(
-        self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
+        self,
+        proposals: Sequence[Proposal | MemPlaneError],
+        caller: Caller,
+        deadline_s: float,
+        *,
+        asks_store: bool = True,
     ) -> list[Outcome]:
         """The outcome of each proposal, index-aligned; an error given is its own outcome.
 
-        Those of one namespace and subject are accepted in order, the others side by side.
+        Those of one namespace and subject are accepted in order, the others side by side. `asks_store` as in `enqueue`.
         """
         outcomes: dict[int, Outcome] = {}
 
         async def accept(share: Sequence[tuple[int, Proposal | MemPlaneError]]) -> None:
             for index, proposal in share:
-                outcomes[index] = await self._outcome(proposal, caller, deadline_s)
+                outcomes[index] = await self._outcome(proposal, caller, deadline_s, asks_store=asks_store)
 
-        dealt = shares(list(enumerate(proposals)), lambda item: _order_key(item[1]), SIDE_BY_SIDE)
+        dealt = shares(list(enumerate(proposals)), lambda item: order_key(item[1]), SIDE_BY_SIDE)
         await asyncio.gather(*(accept(share) for share in dealt))
         return [outcomes[index] for index in range(len(proposals))]
 
-    async def _outcome(self, proposal: Proposal | MemPlaneError, caller: Caller, deadline_s: float) -> Outcome:
+    async def _outcome(
+        self, proposal: Proposal | MemPlaneError, caller: Caller, deadline_s: float, *, asks_store: bool
+    ) -> Outcome:
         if isinstance(proposal, MemPlaneError):
             return proposal
         try:
-            return await self.enqueue(proposal, caller, deadline_s)
+            return await self.enqueue(proposal, caller, deadline_s, asks_store=asks_store)
         except MemPlaneError as error:
             return error
 
-    async def enqueue(self, proposal: Proposal, caller: Caller, deadline_s: float) -> Settled:
+    async def enqueue(
+        self, proposal: Proposal, caller: Caller, deadline_s: float, *, asks_store: bool = True
+    ) -> Settled:
         """The operation that will tell what became of the write, or the first answer to a request that was decided.
+
+        `asks_store` False: the record store is known to be down, and is not asked what was decided before.
 
         Raises what a synchronous write would before it is decided, Overloaded when the queue is full, Unavailable.
         """
@@ -108,7 +119,7 @@ class EnqueuePipeline:
         policies = caller.snapshot.policies.for_namespace(draft.namespace)
         try:
             if draft.request_id:
-                earlier = await self._earlier(draft, caller, deadline_s)
+                earlier = await self._earlier(draft, caller, deadline_s, asks_store=asks_store)
                 if earlier is not None:
                     return earlier
             check_limits(draft, policies)
@@ -123,17 +134,24 @@ class EnqueuePipeline:
 
     def _queued(self, proposal: Proposal, caller: Caller) -> QueuedWrite:
         draft = proposal.draft
-        request_id = draft.request_id or self._parts.new_id()
+        request_id = draft.request_id or draft.attempt_id or self._parts.new_id()
         return QueuedWrite(
             operation=operation_name(caller.principal_id, draft.namespace, request_id),
             principal_id=caller.principal_id,
             namespace=draft.namespace,
             request=self._parts.form.pack(proposal.request, request_id),
             time_us=self._parts.clock.now_us(),
-            order_key=_order_key(proposal),
+            order_key=order_key(proposal),
         )
 
-    async def _earlier(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
+    async def still_waits(self, operation: str, deadline_s: float) -> bool:
+        """Whether a write is in the queue; also when the queue cannot tell."""
+        try:
+            return await self._parts.queue.find(operation, deadline_s) is not None
+        except BackendUnavailable:
+            return True
+
+    async def _earlier(self, draft: Draft, caller: Caller, deadline_s: float, *, asks_store: bool) -> Settled | None:
         """What this request_id was answered before; RequestIdReused when it asked for something else."""
         name = operation_name(caller.principal_id, draft.namespace, draft.request_id)
         waiting = await self._parts.queue.find(name, deadline_s)
@@ -141,6 +159,8 @@ class EnqueuePipeline:
             if self._parts.form.draft(waiting).payload_hash != draft.payload_hash:
                 raise RequestIdReused(draft.request_id)
             return _answer(queued(waiting), caller)
+        if not asks_store:
+            return None
         look_until_s = min(deadline_s, asyncio.get_running_loop().time() + LOOK_S)
         try:
             operation = await self._parts.store.find_operation(name, look_until_s)
@@ -150,7 +170,7 @@ class EnqueuePipeline:
         return decided if operation is None else _answer(operation, caller)
 
 
-def _order_key(proposal: Proposal | MemPlaneError) -> str:
+def order_key(proposal: Proposal | MemPlaneError) -> str:
     """What is decided in order: namespace and subject."""
     return "" if isinstance(proposal, MemPlaneError) else f"{proposal.draft.namespace} {proposal.draft.subject_id}"
 

@@ -33,7 +33,7 @@ class Identified:
         return known
 
     def record(self, caller: Caller, response: bytes, now_us: int) -> RequestRecord | None:
-        """What to store beside the change, for 24 hours; None when the caller gave no id."""
+        """What to store beside the change, for 24 hours; None when there is no id."""
         if not self.request_id:
             return None
         return RequestRecord(caller.principal_id, self.request_id, self.payload_hash, response, now_us + DAY_US)
@@ -41,7 +41,7 @@ class Identified:
 
 def identified(draft: Draft) -> Identified:
     """The draft's request, for idempotency."""
-    return Identified(draft.namespace, draft.request_id, draft.payload_hash)
+    return Identified(draft.namespace, draft.request_id or draft.attempt_id, draft.payload_hash)
 
 
 async def first_answers(

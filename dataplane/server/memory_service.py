@@ -16,6 +16,7 @@ from dataplane.pipelines.search import SearchAnswer, SearchPipeline
 from dataplane.pipelines.settle import Settled
 from dataplane.pipelines.update import UpdatePipeline
 from dataplane.pipelines.write import Outcome, WritePipeline
+from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import Clock
 from dataplane.server.callers import Context, caller_of, deadline_of
 from dataplane.server.checks import Notes
@@ -34,9 +35,13 @@ MAX_TOKEN_BUDGET = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Pipelines:
-    """One for each verb. `enqueue` None: there is no queue, so that every write is synchronous."""
+    """One for each verb. `enqueue` None: there is no queue, so that every write is synchronous.
+
+    `write` decides drafts; calls go by way of `write_or_queue`.
+    """
 
     write: WritePipeline
+    write_or_queue: WriteOrQueue
     search: SearchPipeline
     context: ContextPipeline
     get: GetPipeline
@@ -76,7 +81,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         if self._pipelines.enqueue is not None and _is_queued(proposal):
             settled = await self._pipelines.enqueue.enqueue(proposal, caller, deadline_of(context))
         else:
-            settled = await self._pipelines.write.write(proposal.draft, caller, deadline_of(context))
+            settled = await self._pipelines.write_or_queue.write(proposal, caller, deadline_of(context))
         return _with_token(settled)
 
     async def BatchWriteMemories(  # noqa: N802 - the contract's name
@@ -104,12 +109,12 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     async def _outcomes(
         self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
     ) -> list[Outcome]:
-        """Those to be queued are queued, the others decided; each sort in its order."""
+        """Those to be queued are queued, the others decided if that can be; each sort in its order."""
         queued = [item for item in proposals if _is_queued(item)]
-        others = [item.draft if isinstance(item, Proposal) else item for item in proposals if not _is_queued(item)]
+        others = [item for item in proposals if not _is_queued(item)]
         enqueue = self._pipelines.enqueue
         accepted = iter(await enqueue.enqueue_batch(queued, caller, deadline_s) if enqueue is not None else ())
-        decided = iter(await self._pipelines.write.write_batch(others, caller, deadline_s))
+        decided = iter(await self._pipelines.write_or_queue.write_batch(others, caller, deadline_s))
         return [next(accepted if _is_queued(item) else decided) for item in proposals]
 
     def _proposal(self, request: memory_service_pb2.WriteMemoryRequest) -> Proposal:

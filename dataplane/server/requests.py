@@ -68,7 +68,7 @@ def _draft(notes: Notes, request: memory_service_pb2.WriteMemoryRequest, now_us:
         valid_from_us=_time(notes, request, "valid_from"),
         valid_to_us=_time(notes, request, "valid_to"),
         request_id=notes.label("request_id", request.request_id, 128),
-        payload_hash=payload_hash(request, ("request_id", "delivery")) if request.request_id else "",
+        payload_hash=payload_hash(request, ("request_id", "delivery")),
         validate_only=request.validate_only,
     )
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.settle import Settled, Settlement
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.write import WriteParts, WritePipeline
+from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import VectorIndex, WriteQueue
 from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
@@ -100,6 +102,10 @@ class Rig:
         return EnqueuePipeline(
             EnqueueParts(self.queue, self.store, self.write, self.form, SystemClock(), ids.search_id)
         )
+
+    @cached_property
+    def write_or_queue(self) -> WriteOrQueue:
+        return WriteOrQueue(self.write, self.enqueue, Ids(SystemClock()).request_id)
 
     @property
     def operations(self) -> OperationsPipeline:

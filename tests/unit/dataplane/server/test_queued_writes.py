@@ -13,6 +13,7 @@ from google.rpc import code_pb2, error_details_pb2
 from grpc_status import rpc_status
 
 from dataplane.pipelines.operations import begun, failed
+from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.server.memory_service import MemoryService, Pipelines
 from dataplane.server.operations import OperationsService
 from memplane.errors import PermissionDenied
@@ -90,6 +91,7 @@ async def served(rig: Rig, *, has_queue: bool = True) -> AsyncIterator[Plane]:
     nobody = cast("Any", None)
     pipelines = Pipelines(
         write=rig.write,
+        write_or_queue=rig.write_or_queue if has_queue else WriteOrQueue(rig.write, None, str),
         search=nobody,
         context=nobody,
         get=nobody,
