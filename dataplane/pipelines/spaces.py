@@ -54,6 +54,10 @@ class Spaces:
         """Every space, the configured one first."""
         return tuple(self._spaces.values())
 
+    def over(self, spaces: Sequence[VectorSpace]) -> "Spaces":
+        """The same with other spaces, in the same order; to be made before this one is started."""
+        return Spaces(spaces, is_alone=self._alone)
+
     async def start(self) -> None:
         """Looks once, and again until it is known, and always where others may switch or there is something to."""
         if not await self._look_or_wait() or len(self._spaces) > 1 or not self._alone:

@@ -20,6 +20,7 @@ from memplane.policy.model import (
     ContextPolicy,
     Credibility,
     DecayPolicy,
+    DegradationPolicy,
     NamespaceSettings,
     PolicySet,
     RetrievePolicy,
@@ -86,13 +87,14 @@ class _Node:
 
 
 class EffectivePolicies:
-    """The policies of every namespace, resolved when built.
+    """The policies of every namespace, resolved when built; `degradation` is one for all.
 
     Raises:
         InvalidPolicy: An override, merged, is not a valid section.
     """
 
     def __init__(self, policy: PolicySet) -> None:
+        self.degradation: DegradationPolicy = policy.degradation_policy
         self._compiled: dict[WriteRule, CompiledRule] = {}
         base = _Node(plain=plain_sections(policy), sections=_base_sections(policy), partition="")
         self._base = self._view(base)

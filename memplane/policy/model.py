@@ -273,7 +273,7 @@ class BackendLimits(Section):
     write_timeout_s: Annotated[float, Field(ge=0.01, le=300.0)] = 10.0
     concurrency: Annotated[int, Field(ge=1, le=10_000)] = 64
     failure_ratio: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
-    min_failures: Annotated[int, Field(ge=1, le=1_000)] = 5
+    min_failures: Annotated[int, Field(ge=1, le=20)] = 5
     probe_interval_s: Annotated[float, Field(ge=0.05, le=60.0)] = 0.5
 
 

@@ -70,8 +70,17 @@ class _Measured:
 
 
 class _MeasuredRecords(_Measured):
+    """What is given to read from stays the same object, so that who wraps it can keep its wrapper."""
+
+    def __init__(self, inner: RecordStore, backend: str, observe: Observe):
+        super().__init__(inner, backend, observe)
+        self._replica: RecordReads | None = None
+        self._lent: RecordReads | None = None
+
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
         found: RecordReads = await self._inner.reads(at_least, deadline_s)
         if found is self._inner:
             return cast(RecordReads, self)
-        return measured(found, "record_replica", self._observe)
+        if self._lent is None or found is not self._replica:
+            self._replica, self._lent = found, measured(found, "record_replica", self._observe)
+        return self._lent
