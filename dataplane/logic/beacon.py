@@ -45,7 +45,7 @@ class Beacon:
 
 
 def following(number: int, era: int, mark: int) -> int:
-    """The beacon after this one (0: none yet); `era` is the present one. Raises ValueError when the bits are used up."""
+    """The beacon after this one (0: none yet); `era` is the present one. Raises ValueError past the last one."""
     before = Beacon.of(number)
     counter = before.counter if before.era == era else 0
     return Beacon(era, counter + 1, mark).number

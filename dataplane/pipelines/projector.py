@@ -147,7 +147,7 @@ class Projector:
         self._wake.set()
 
     def retry_now(self) -> None:
-        """Tells that the index, or the record store, is back: a call that hangs is given up, no back-off is waited out."""
+        """Tells that the index, or the record store, is back: gives up a call that hangs, waits out no back-off."""
         self._failures = 0
         self._again.set()
         if self._attempt is not None:

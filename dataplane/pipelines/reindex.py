@@ -20,6 +20,7 @@ from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
+from dataplane.pipelines.lineage import accept_restored
 from dataplane.pipelines.operations import PREFIX, begun, failed, shown
 from dataplane.pipelines.rebuild import Rebuild, RebuildOptions, RebuildParts, progress_of
 from memplane.errors import Defect, InvalidField, RequestIdReused, Unavailable
@@ -70,22 +71,25 @@ class Reindexing:
     async def begin(self, request: pb.ReindexRequest, caller: Caller, deadline_s: float) -> operations_pb2.Operation:
         """The operation of a new rebuild, or of the one that runs on this index already.
 
-        Raises PermissionDenied, InvalidField, RequestIdReused or Unavailable.
+        A record store that was restored is accepted by it. Raises PermissionDenied, InvalidField, RequestIdReused or
+        Unavailable.
         """
         caller.require("maintenance", None)
         index = self._chosen(request)
         try:
             async with self._beginning:
-                return shown(await self._begin(request, index, caller.principal_id, deadline_s))
+                record = await self._begin(request, index, caller.principal_id, deadline_s)
+            await accept_restored(self._parts.store, deadline_s)
+            return shown(record)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
 
-    async def repair(self, index: FollowedIndex, deadline_s: float) -> str:
+    async def repair(self, index: FollowedIndex, deadline_s: float, *, repair_only: bool) -> str:
         """Begins to mend an index for the data plane itself, unless a rebuild of it runs; the operation's name.
 
-        Raises BackendUnavailable.
+        `repair_only`: what it holds is compared; quick where little is wrong. Raises BackendUnavailable.
         """
-        request = pb.ReindexRequest(index=index.kind, repair_only=True)
+        request = pb.ReindexRequest(index=index.kind, repair_only=repair_only)
         async with self._beginning:
             return (await self._begin(request, index, "", deadline_s)).name
 

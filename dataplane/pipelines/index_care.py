@@ -1,0 +1,143 @@
+"""One index as beacons see it: whether it still has what it acknowledged, and its repair while it serves."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dataplane.errors import BackendUnavailable
+from dataplane.logic.beacon import Beacon, has_lost
+from dataplane.pipelines.check_indexes import CheckIndexes
+from dataplane.pipelines.followed import FollowedIndex
+from dataplane.pipelines.lineage import BEACON
+from dataplane.pipelines.projector import Projector
+from dataplane.pipelines.reindex import Reindexing
+from dataplane.ports import Problem, RecordStore
+
+log = logging.getLogger("memplane.beacons")
+
+INDEX_WIPED = "INDEX_WIPED"
+COUNT_SHARE = 0.02
+"""Of the time counting may take. Unmeasured."""
+
+
+@dataclass(frozen=True, slots=True)
+class CareParts:
+    """What caring for indexes needs of the world. `node` names this data plane's beacons."""
+
+    store: RecordStore
+    checks: CheckIndexes
+    reindexing: Reindexing
+    node: str
+
+
+class IndexCare:
+    """`heard` has the beacons that the index told last; None: it did not answer."""
+
+    def __init__(self, parts: CareParts, index: FollowedIndex, projector: Projector):
+        self.index = index
+        self.projector = projector
+        self.heard: dict[str, int] | None = None
+        self.verified: dict[str, int] = {}
+        self.was_verified = False
+        self.problem: Problem | None = None
+        self._parts = parts
+        self._marker = f"{BEACON}{parts.node}:{index.name}"
+        self._acknowledged: int | None = None
+        self._repair = ""
+        self._lacking = 0
+        self._tolerated = 0
+        self._count_at_s = 0.0
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether the last count found something missing that the next one is to confirm."""
+        return self._lacking > 0
+
+    async def hear(self, deadline_s: float) -> None:
+        """Reads the beacons; one that answers again is told to its projector."""
+        was_down = self.heard is None
+        try:
+            self.heard = await self.index.index.beacons(deadline_s)
+        except BackendUnavailable as error:
+            self.heard = None
+            log.debug("the beacons of %s are not known: %s", self.index.name, error)
+            return
+        if was_down:
+            self.projector.retry_now()
+
+    async def tend(self, latest: int, era: int, deadline: Callable[[], float]) -> None:
+        """Repairs the index when it has lost something, else sees to it that it has the latest beacon.
+
+        Raises BackendUnavailable.
+        """
+        if self.heard is None:
+            return
+        if self._acknowledged is None:
+            self._acknowledged = await self._parts.store.marker(self._marker, deadline())
+        if self._repair:
+            await self._look_at_repair(deadline())
+        elif self.problem is not None:
+            await self._begin_repair(deadline())
+        elif self.projector.is_level:
+            held = self.heard.get(self._parts.node, 0)
+            if has_lost(held, self._acknowledged, era):
+                await self._lose(_words_for(held, self._acknowledged, era), deadline())
+            elif await self._lacks_memories(deadline()):
+                await self._lose(f"it lacks {self._lacking} memories or more", deadline())
+            elif Beacon.of(latest).era == era:
+                await self._keep(held, latest, deadline())
+
+    async def _keep(self, held: int, latest: int, deadline_s: float) -> None:
+        if held != latest:
+            await self.index.index.save_beacon(self._parts.node, latest, deadline_s)
+        if self._acknowledged != latest:
+            await self._parts.store.save_marker(self._marker, latest, deadline_s)
+            self._acknowledged = latest
+
+    async def _lacks_memories(self, deadline_s: float) -> bool:
+        """Whether two counts in a row found more missing than was left by the last repair."""
+        before, started_s = self._lacking, _now_s()
+        if started_s < self._count_at_s:
+            return False
+        counts = await self._parts.checks.count(self.index, deadline_s)
+        self._count_at_s = _now_s() + (_now_s() - started_s) * (1 / COUNT_SHARE - 1)
+        self._lacking = counts.lacking if counts.lacking > self._tolerated else 0
+        self._tolerated = min(self._tolerated, counts.lacking)
+        return bool(before and self._lacking)
+
+    async def _lose(self, what: str, deadline_s: float) -> None:
+        """From now on answers say that the index is being rebuilt."""
+        self.projector.doubt()
+        told = f"{self.index.name} was wiped or set back: {what}; it is repaired while searches go on"
+        self.problem = Problem(INDEX_WIPED, told)
+        log.error("%s", told)
+        await self._begin_repair(deadline_s)
+
+    async def _begin_repair(self, deadline_s: float) -> None:
+        try:  # makes anew one that is not there at all
+            await self.index.index.save_beacon(self._parts.node, 0, deadline_s)
+        except BackendUnavailable as error:
+            log.info("before its repair: %s", error)
+        counts = await self._parts.checks.count(self.index, deadline_s)
+        is_mostly_there = 2 * counts.index > counts.records
+        self._repair = await self._parts.reindexing.repair(self.index, deadline_s, repair_only=is_mostly_there)
+
+    async def _look_at_repair(self, deadline_s: float) -> None:
+        if not await self._parts.reindexing.is_done(self._repair, deadline_s):
+            return
+        counts = await self._parts.checks.count(self.index, deadline_s)
+        log.info("%s is repaired (%s)", self.index.name, self._repair)
+        self._repair, self._lacking, self._tolerated = "", 0, counts.lacking
+        self._acknowledged, self.problem = 0, None
+        self.projector.trust()
+
+
+def _words_for(held: int, acknowledged: int, era: int) -> str:
+    if Beacon.of(acknowledged).era < era:
+        return "another past of the record store was accepted"
+    return "its beacon is gone" if held == 0 else "its beacon is not the one that it acknowledged"
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
