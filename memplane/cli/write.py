@@ -91,8 +91,8 @@ Examples:
 def write(session: Session, /, namespace: str, content: str, **options: Any) -> None:
     """Proposes one memory; the policy decides whether and where it is kept.
 
-    CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused; with
-    --queued that it is accepted.
+    CONTENT - reads standard input. Exit code 0 says that the proposal was decided, also where it was refused; or, with
+    --queued or while the record store is down, that it is accepted to be decided later.
     """
     text = read_stdin() if content == "-" else content
     if options.pop("queued"):
@@ -126,6 +126,7 @@ def show_decision(out: Output, response: pb.WriteMemoryResponse) -> None:
     decision = response.decision
     if decision.action == memory_pb2.DECISION_ACTION_QUEUED:
         out.line(f"QUEUED {response.operation.name}", "green")
+        show_degraded(out, response.degraded)
         return
     rejected = decision.action == memory_pb2.DECISION_ACTION_REJECTED
     layer = "" if rejected else f" in {enum_name(response.memory, 'layer')}"

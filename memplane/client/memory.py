@@ -48,7 +48,8 @@ class MemPlaneClient(Client):
     async def write(self, namespace: str, content: str, **fields: Unpack[WriteFields]) -> pb.WriteMemoryResponse:
         """Proposes one memory; `decision` in the answer says what became of it.
 
-        With `delivery="QUEUED"` it is decided later: `operation` in the answer says what to ask after.
+        With `delivery="QUEUED"`, and also without while the record store is down, it is decided later: the action is
+        QUEUED, and `operation` in the answer says what to ask after (`wait_operation`, then `written`).
         """
         return await self._connection.call(self._stub.WriteMemory, write_request(namespace, content, **fields))
 

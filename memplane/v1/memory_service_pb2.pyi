@@ -35,7 +35,11 @@ class _DeliveryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Delivery.Val
     DELIVERY_UNSPECIFIED: _Delivery.ValueType  # 0
     """SYNC."""
     DELIVERY_SYNC: _Delivery.ValueType  # 1
-    """After it is decided and committed."""
+    """After it is decided and committed. While the record store is down and a queue is configured, it is accepted as with
+    QUEUED instead: the action is QUEUED, `operation` tells what becomes of it, and `degraded` names `record_store`. So
+    are writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
+    RESOURCE_EXHAUSTED. A `validate_only` write is never queued.
+    """
     DELIVERY_QUEUED: _Delivery.ValueType  # 2
     """After it is checked and durably queued; decided soon after, under the policy then in force, in order of acceptance
     among those of one namespace and subject. Answered UNIMPLEMENTED where no queue is configured, and
@@ -48,7 +52,11 @@ class Delivery(_Delivery, metaclass=_DeliveryEnumTypeWrapper):
 DELIVERY_UNSPECIFIED: Delivery.ValueType  # 0
 """SYNC."""
 DELIVERY_SYNC: Delivery.ValueType  # 1
-"""After it is decided and committed."""
+"""After it is decided and committed. While the record store is down and a queue is configured, it is accepted as with
+QUEUED instead: the action is QUEUED, `operation` tells what becomes of it, and `degraded` names `record_store`. So
+are writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
+RESOURCE_EXHAUSTED. A `validate_only` write is never queued.
+"""
 DELIVERY_QUEUED: Delivery.ValueType  # 2
 """After it is checked and durably queued; decided soon after, under the policy then in force, in order of acceptance
 among those of one namespace and subject. Answered UNIMPLEMENTED where no queue is configured, and
@@ -147,7 +155,7 @@ class WriteMemoryRequest(_message.Message):
     request_id: _builtins.str
     """Makes retries safe for 24 hours: the same id with the same payload returns the first answer; where
     its memory was forgotten HARD since, REJECTED with the reason FORGOTTEN. QUEUED: the same operation, also when that
-    failed. `delivery` does not count as payload. Absent and QUEUED: made up. Up to 128 bytes.
+    failed. `delivery` does not count as payload. Absent and queued: made up. Up to 128 bytes.
     """
     validate_only: _builtins.bool
     """Decide and answer, store nothing."""

@@ -87,7 +87,8 @@ class MemoryServiceServicer:
     """
 
     def WriteMemory(self, request, context):
-        """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`.
+        """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`. After UNAVAILABLE or no
+        answer, ask again with the same `request_id`: the write takes effect once, whichever data plane is asked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,14 +131,16 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateMemory(self, request, context):
-        """Changes fields of a memory and keeps the old version. Needs `memory.write`.
+        """Changes fields of a memory and keeps the old version. Needs `memory.write`. Never queued: UNAVAILABLE while the
+        record store is down.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForgetMemory(self, request, context):
-        """Forgets one memory. Needs `memory.forget`.
+        """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
+        UNAVAILABLE while that is down, and then nothing is forgotten.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,7 +34,9 @@ class MemoryServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MemoryServiceAsyncStub: ...
     WriteMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.WriteMemoryRequest, _memory_service_pb2.WriteMemoryResponse]
-    """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`."""
+    """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`. After UNAVAILABLE or no
+    answer, ask again with the same `request_id`: the write takes effect once, whichever data plane is asked.
+    """
     BatchWriteMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.BatchWriteMemoriesRequest, _memory_service_pb2.BatchWriteMemoriesResponse]
     """Proposes up to 1,000 memories; each has its own outcome. Needs `memory.write` for each namespace."""
     SearchMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.SearchMemoriesRequest, _memory_service_pb2.SearchMemoriesResponse]
@@ -48,9 +50,13 @@ class MemoryServiceStub:
     `review` for PENDING_REVIEW and QUARANTINED ones.
     """
     UpdateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]
-    """Changes fields of a memory and keeps the old version. Needs `memory.write`."""
+    """Changes fields of a memory and keeps the old version. Needs `memory.write`. Never queued: UNAVAILABLE while the
+    record store is down.
+    """
     ForgetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]
-    """Forgets one memory. Needs `memory.forget`."""
+    """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
+    UNAVAILABLE while that is down, and then nothing is forgotten.
+    """
     ListMemoryVersions: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]
     """Lists the versions of a memory, newest first. Needs `memory.read`."""
 
@@ -60,7 +66,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     WriteMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.WriteMemoryRequest, _memory_service_pb2.WriteMemoryResponse]  # type: ignore[assignment]
-    """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`."""
+    """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`. After UNAVAILABLE or no
+    answer, ask again with the same `request_id`: the write takes effect once, whichever data plane is asked.
+    """
     BatchWriteMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.BatchWriteMemoriesRequest, _memory_service_pb2.BatchWriteMemoriesResponse]  # type: ignore[assignment]
     """Proposes up to 1,000 memories; each has its own outcome. Needs `memory.write` for each namespace."""
     SearchMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.SearchMemoriesRequest, _memory_service_pb2.SearchMemoriesResponse]  # type: ignore[assignment]
@@ -74,9 +82,13 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     `review` for PENDING_REVIEW and QUARANTINED ones.
     """
     UpdateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
-    """Changes fields of a memory and keeps the old version. Needs `memory.write`."""
+    """Changes fields of a memory and keeps the old version. Needs `memory.write`. Never queued: UNAVAILABLE while the
+    record store is down.
+    """
     ForgetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]  # type: ignore[assignment]
-    """Forgets one memory. Needs `memory.forget`."""
+    """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
+    UNAVAILABLE while that is down, and then nothing is forgotten.
+    """
     ListMemoryVersions: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]  # type: ignore[assignment]
     """Lists the versions of a memory, newest first. Needs `memory.read`."""
 
@@ -89,7 +101,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.WriteMemoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.WriteMemoryResponse, _abc.Awaitable[_memory_service_pb2.WriteMemoryResponse]]:
-        """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`."""
+        """Proposes one memory; the policy decides whether and where it is kept. Needs `memory.write`. After UNAVAILABLE or no
+        answer, ask again with the same `request_id`: the write takes effect once, whichever data plane is asked.
+        """
 
     @_abc_1.abstractmethod
     def BatchWriteMemories(
@@ -139,7 +153,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.UpdateMemoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.UpdateMemoryResponse, _abc.Awaitable[_memory_service_pb2.UpdateMemoryResponse]]:
-        """Changes fields of a memory and keeps the old version. Needs `memory.write`."""
+        """Changes fields of a memory and keeps the old version. Needs `memory.write`. Never queued: UNAVAILABLE while the
+        record store is down.
+        """
 
     @_abc_1.abstractmethod
     def ForgetMemory(
@@ -147,7 +163,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ForgetMemoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ForgetMemoryResponse, _abc.Awaitable[_memory_service_pb2.ForgetMemoryResponse]]:
-        """Forgets one memory. Needs `memory.forget`."""
+        """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
+        UNAVAILABLE while that is down, and then nothing is forgotten.
+        """
 
     @_abc_1.abstractmethod
     def ListMemoryVersions(
