@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dataplane.adapters.wrappers.guarded import Guard, Limits, Probes, guarded, guarded_records
+from dataplane.adapters.wrappers.guarded import READS, Guard, Limits, Probes, guarded, guarded_records
 from dataplane.adapters.wrappers.lane import Lane
 from dataplane.logic.breaker import BreakerState
 from dataplane.model import SYSTEM_SCOPE
@@ -14,6 +14,8 @@ from dataplane.ports import Cache, Embedder, Index, RecordStore, TextIndex, Vect
 from dataplane.stores import Stores
 from memplane.policy.model import BackendLimits, DegradationPolicy
 from memplane.policy.snapshot import PolicySnapshot
+
+__all__ = ["READS", "BreakerReport", "Guards"]
 
 PROBE = "probe"
 """What probes read, write and embed: the name of a marker, a key, a word."""

@@ -26,6 +26,7 @@ from dataplane.index_watch import IndexWatch, WatchOptions
 from dataplane.metrics import DataPlaneMetrics
 from dataplane.policy_holder import PolicyHolder
 from dataplane.report import Calls, Reporter
+from dataplane.server.admission import CallAdmission
 from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
 from dataplane.server.operations import SERVICE as OPERATIONS
@@ -72,11 +73,13 @@ async def serve(config: DataPlaneConfig) -> None:
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_folder(config.data_dir, "data plane"))
         calls, metrics = Calls(), DataPlaneMetrics()
-        server = new_server([ErrorInterceptor(_both(calls, metrics))])
+        holder = PolicyHolder()
+        admission = CallAdmission(holder.require, metrics.observe_admission)
+        server = new_server([ErrorInterceptor(_both(calls, metrics), admission)])
         address = f"{config.listen.rpartition(':')[0]}:{bind(server, config.listen)}"
         stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
         stores = await open_stores(config, stack, SystemClock(), metrics.observe_backend)
-        plane = _build(config, stores, server, (calls, metrics), address)
+        plane = _build(config, stores, server, (calls, metrics, admission, holder), address)
         background = await _start(plane, paused=config.projector_paused)
         told = told_to_stop()
         await server.start()
@@ -91,15 +94,19 @@ def _build(
     config: DataPlaneConfig,
     stores: Stores,
     server: grpc.aio.Server,
-    telling: tuple[Calls, DataPlaneMetrics],
+    telling: tuple[Calls, DataPlaneMetrics, CallAdmission, PolicyHolder],
     address: str,
 ) -> DataPlane:
-    clock, holder, (calls, metrics) = SystemClock(), PolicyHolder(), telling
+    clock, (calls, metrics, admission, holder) = SystemClock(), telling
     around = Surroundings(lambda: holder.current, clock, config.node_id, metrics.observe_stage)
     wired = wire(stores, around)
+    stores = wired.stores
     servicer = _add_services(server, stores, wired, holder)
     adapters = [(name, stores.parts[name]) for name in stores.backends]
     reporter = Reporter(holder, calls, wired.projectors, adapters, clock)
+    reporter.breakers_of = wired.guards.breakers
+    reporter.overload = admission.problems
+    metrics.tell_of_line(admission.readings)
     metrics.tell_of(
         reporter.report, lambda: holder.current.generation if holder.current else 0, wired.background_failures
     )

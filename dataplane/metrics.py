@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from prometheus_client import Histogram
+from prometheus_client import Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -11,6 +11,12 @@ from memplane.rpc.metrics import CallMetrics, process_registry
 from memplane.v1 import policy_pb2
 
 BACKEND_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+_BREAKER_STATES = {
+    policy_pb2.BREAKER_STATE_CLOSED: 0,
+    policy_pb2.BREAKER_STATE_HALF_OPEN: 1,
+    policy_pb2.BREAKER_STATE_OPEN: 2,
+}
 
 
 class DataPlaneMetrics:
@@ -33,6 +39,28 @@ class DataPlaneMetrics:
             buckets=BACKEND_BUCKETS_S,
             registry=self.registry,
         )
+        self._admission = Histogram(
+            "memplane_admission_wait_seconds",
+            "How long calls stood in the waiting line, by outcome: admitted, refused, left (the caller hung up).",
+            ("outcome",),
+            buckets=BACKEND_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._line = Gauge(
+            "memplane_admission",
+            "Calls, places and bytes, in the waiting line and running.",
+            ("what",),
+            registry=self.registry,
+        )
+
+    def observe_admission(self, outcome: str, waited_s: float) -> None:
+        """Counts a call that came to the waiting line."""
+        self._admission.labels(outcome).observe(waited_s)
+
+    def tell_of_line(self, readings: Mapping[str, Callable[[], float]]) -> None:
+        """From now on each scrape also has these readings of the waiting line, by name."""
+        for what, read in readings.items():
+            self._line.labels(what).set_function(read)
 
     def observe_backend(self, backend: str, operation: str, outcome: str, seconds: float) -> None:
         """Counts a backend's call."""
@@ -92,6 +120,7 @@ class _ReportCollector(Collector):
             dead.add_metric(labels, backend.dead_letters)
             problems.add_metric(labels, len(backend.problems))
         yield from (healthy, lag, dead, problems)
+        yield from _breaker_metrics(report)
 
 
 def _backend_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
@@ -102,3 +131,16 @@ def _backend_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetric
         GaugeMetricFamily("memplane_backend_dead_letters", "Changes that were given up.", labels=labels),
         GaugeMetricFamily("memplane_backend_problems", "What doctor finds wrong with it.", labels=labels),
     )
+
+
+def _breaker_metrics(report: policy_pb2.NodeReport) -> tuple[GaugeMetricFamily, CounterMetricFamily]:
+    labels = ("backend", "operations")
+    states = GaugeMetricFamily(
+        "memplane_breaker_state", "0: calls go through; 1: half-open, one is tried; 2: open, none is.", labels=labels
+    )
+    opened = CounterMetricFamily("memplane_breaker_opened", "How often it opened.", labels=labels)
+    for backend in report.backends:
+        for breaker in backend.breakers:
+            states.add_metric((backend.backend, breaker.operations), _BREAKER_STATES.get(breaker.state, 0))
+            opened.add_metric((backend.backend, breaker.operations), breaker.opened_count)
+    return states, opened

@@ -1,12 +1,14 @@
 """How this data plane is doing, for the control plane: no content, no ids."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import grpc
 
 from dataplane.changes import IndexProgress, QueueDepth
 from dataplane.examine import Finding
+from dataplane.guards import READS, BreakerReport
+from dataplane.logic.breaker import BreakerState
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.projector import Projector
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
@@ -17,6 +19,12 @@ _ORIGINS = {
     PolicyOrigin.NONE: policy_pb2.POLICY_ORIGIN_UNSPECIFIED,
     PolicyOrigin.CONTROL_PLANE: policy_pb2.POLICY_ORIGIN_CONTROL_PLANE,
     PolicyOrigin.LAST_GOOD: policy_pb2.POLICY_ORIGIN_LAST_GOOD,
+}
+
+_STATES = {
+    BreakerState.CLOSED: policy_pb2.BREAKER_STATE_CLOSED,
+    BreakerState.OPEN: policy_pb2.BREAKER_STATE_OPEN,
+    BreakerState.HALF_OPEN: policy_pb2.BREAKER_STATE_HALF_OPEN,
 }
 
 
@@ -47,6 +55,8 @@ class Reporter:
         self.findings: Mapping[str, Finding] = {}
         self.more_problems: Sequence[Mapping[str, Sequence[Problem]]] = ()
         self.queue_depth = QueueDepth(0, 0, None)
+        self.overload: Callable[[], Sequence[Problem]] = tuple
+        self.breakers_of: Callable[[str], Sequence[BreakerReport]] = lambda _backend: ()
         self._clock = clock
         self._holder = holder
         self._calls = calls
@@ -61,8 +71,12 @@ class Reporter:
     def report(self) -> policy_pb2.NodeReport:
         """The report of this moment; counts of the record store are those of the last check."""
         codes = self._calls.by_code
+        backends = [self._backend(backend, adapter) for backend, adapter in self._adapters]
+        overload = [_problem(each) for each in self.overload()]
+        if overload:
+            backends.append(policy_pb2.BackendStatus(backend="admission", healthy=True, problems=overload))
         return policy_pb2.NodeReport(
-            backends=[self._backend(backend, adapter) for backend, adapter in self._adapters],
+            backends=backends,
             policy_origin=_ORIGINS[self._holder.origin],
             call_count=codes.total(),
             error_count=codes.total() - codes[grpc.StatusCode.OK],
@@ -76,6 +90,7 @@ class Reporter:
             status.problems.extend(_problem(each) for each in problems.get(backend, ()))
         if backend == "record_store" and self.record_store_problem:
             status.healthy, status.detail = False, self.record_store_problem
+        self._tell_breakers(status)
         for projector in self._projectors:
             if projector.name == backend and projector.counts:
                 progress = self._progress.get(projector.target)
@@ -93,6 +108,19 @@ class Reporter:
         status.problems.extend(_problem(each) for each in finding.examination.problems)
         if finding.latency_s:
             status.latency.FromMicroseconds(round(finding.latency_s * 1_000_000))
+
+    def _tell_breakers(self, status: policy_pb2.BackendStatus) -> None:
+        for breaker in self.breakers_of(status.backend):
+            told = status.breakers.add(
+                operations=breaker.operations,
+                state=_STATES[breaker.state],
+                opened_count=breaker.opened_count,
+                reason=breaker.reason,
+            )
+            told.since.FromMicroseconds(self._clock.now_us() - round(breaker.age_s * 1_000_000))
+            if breaker.operations == READS and breaker.state is BreakerState.OPEN:
+                status.healthy = False
+                status.detail = status.detail or f"reads are not tried for now: {breaker.reason}"
 
     def _tell_progress(self, status: policy_pb2.BackendStatus, progress: IndexProgress | None) -> None:
         if progress is not None:

@@ -36,6 +36,10 @@ ABSENCE_ADVICE = {
     PolicyAbsence.REFUSED.name: "see its log and memplane fleet; bring both planes to one version",
 }
 """What to do, by why there is no policy."""
+BREAKER_ADVICE = (
+    "see that it runs, can be reached and is quick enough; it is tried again by itself. If it is well and only slow, "
+    "raise its limits in degradation_policy"
+)
 
 
 @dataclass(frozen=True)
@@ -185,12 +189,21 @@ def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Iterator[Fin
         yield Finding(subject, False, f"{backend.lag} changes behind", "the projector is slow or paused; see its log")
     else:
         yield Finding(subject, True, _well(backend))
+    for breaker in backend.breakers:
+        if breaker.state == policy_pb2.BREAKER_STATE_OPEN:
+            yield _judge_breaker(subject, breaker)
     for problem in backend.problems:
         what, _, advice = problem.message.partition("; ")
         yield Finding(f"{subject} {problem.code}", False, what, advice)
     if backend.dead_letters:
         detail = f"{backend.dead_letters} changes were given up"
         yield Finding(f"{subject} DEAD_LETTERS", False, detail, "memplane indexes dead-letters, then replay")
+
+
+def _judge_breaker(subject: str, breaker: policy_pb2.BreakerStatus) -> Finding:
+    what = f"{breaker.operations} are not tried since {short_time(breaker.since)}: {breaker.reason}"
+    times = f", opened {breaker.opened_count} times" if breaker.opened_count > 1 else ""
+    return Finding(f"{subject} BREAKER_OPEN", False, what + times, BREAKER_ADVICE)
 
 
 def _well(backend: policy_pb2.BackendStatus) -> str:
