@@ -25,6 +25,7 @@ from dataplane.pipelines.replays import Replays
 from dataplane.pipelines.requests import identified
 from dataplane.pipelines.settle import Settled, Settlement
 from dataplane.pipelines.spaces import Spaces, VectorSpace
+from dataplane.pipelines.turn import next_turn
 from dataplane.pipelines.unrelated import Refused
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, RecordStore
@@ -94,8 +95,10 @@ class WritePipeline:
         outcomes: list[Outcome] = []
         ahead = asyncio.ensure_future(self._embed_chunk(chunks[0], caller, deadline_s)) if chunks else None
         try:
-            for index in range(len(chunks)):
+            for index, chunk in enumerate(chunks):
                 assert ahead is not None
+                if index:
+                    await next_turn(len(chunk))
                 steps, embeddings, degraded = await ahead
                 more = index + 1 < len(chunks)
                 ahead = (

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol, TypeAlias
 
 import grpc
@@ -27,11 +28,26 @@ class CallCounter(Protocol):
         ...
 
 
-class ErrorInterceptor(ServerInterceptor):
-    """Ends every failed call with a google.rpc.Status of the contract."""
+class Admit(Protocol):
+    """Decides when a unary call may run."""
 
-    def __init__(self, count: CallCounter):
+    def __call__(
+        self, method: str, request: Any, size_bytes: int, context: Context, /
+    ) -> AbstractAsyncContextManager[None]:
+        """What the call runs inside: entering it may wait, or raise. `method` is its full name."""
+        ...
+
+
+def _at_once(_method: str, _request: Any, _size_bytes: int, _context: Context) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+class ErrorInterceptor(ServerInterceptor):
+    """Ends every failed call with a google.rpc.Status of the contract. `admit` lets unary calls in; streams go on."""
+
+    def __init__(self, count: CallCounter, admit: Admit = _at_once):
         self._count = count
+        self._admit = admit
 
     async def intercept_service(
         self,
@@ -42,14 +58,14 @@ class ErrorInterceptor(ServerInterceptor):
         handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None:
             handler, method = grpc.unary_unary_rpc_method_handler(_not_offered), ""
-        return _wrap(handler, method, self._count)
+        return _wrap(handler, method, self._count, self._admit)
 
 
 async def _not_offered(_request: bytes, _context: Context) -> bytes:
     raise NotOffered("this server offers no such method")
 
 
-def _wrap(handler: Any, method: str, count: CallCounter) -> Handler:
+def _wrap(handler: Any, method: str, count: CallCounter, admit: Admit) -> Handler:
     """The handler, guarded. It parses requests itself: grpc would tell the client what Python says of bad bytes."""
     if handler.request_streaming and handler.response_streaming:
         guarded = _guard_stream(handler.stream_stream, _parse_each(handler), method, count)
@@ -60,8 +76,19 @@ def _wrap(handler: Any, method: str, count: CallCounter) -> Handler:
     if handler.request_streaming:
         guarded = _guard(handler.stream_unary, _parse_each(handler), method, count)
         return grpc.stream_unary_rpc_method_handler(guarded, None, handler.response_serializer)
-    guarded = _guard(handler.unary_unary, _parse_one(handler), method, count)
+    parse = _parse_one(handler)
+
+    async def admitted(data: bytes, context: Context) -> Any:
+        request = parse(data)
+        async with admit(method, request, len(data), context):
+            return await handler.unary_unary(request, context)
+
+    guarded = _guard(admitted, _as_it_is, method, count)
     return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
+
+
+def _as_it_is(request: Any) -> Any:
+    return request
 
 
 def _parse_one(handler: Any) -> Callable[[bytes], Any]:
