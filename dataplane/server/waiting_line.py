@@ -1,0 +1,183 @@
+"""The line in which calls wait for a place, fair between namespaces and bounded in calls, bytes and time.
+
+Rules:
+1. A call holds as many places as it is worth units of work, at most a quarter of all (`PLACES_OF_ONE`), so that what is
+   long does not fill the house; it pays for all of them. Bytes of running requests are bounded as those of waiting ones
+   are.
+2. Every call passes through the fair queue, also when a place is free: what somebody had alone counts when others come.
+3. When the line is too long, in calls or bytes, the newest of whoever fills most of it is refused, which is seldom the
+   one who comes. A call that was begun, and waits between two parts of its work, is never refused.
+4. Who hangs up, or waited too long, leaves the line.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dataplane.logic.fair_queue import Entry, FairQueue
+from memplane.errors import Overloaded
+from memplane.policy.model import Admission
+
+PLACES_OF_ONE = 4
+"""One call may hold a place in so many. Unmeasured."""
+RETRY_AFTER_S = 0.5
+RETRY_SPREAD = 16
+"""Those who are refused are told to come again after 1 to 2 times RETRY_AFTER_S, in so many steps, so that they do not
+all come at once. Unmeasured."""
+LONG_S = 10.0
+"""Refusals that go on for so long, with pauses shorter than that, are a problem to be told. Unmeasured."""
+
+ADMITTED, REFUSED, LEFT = "admitted", "refused", "left"
+
+Observe = Callable[[str, float], None]
+"""Hears of every call that came: `admitted`, `refused` or `left` (hung up), and how many seconds it waited."""
+
+
+@dataclass(eq=False, slots=True)
+class Ticket(Entry):
+    """A call that waits or runs. `places` are those that it holds, 0 while it waits."""
+
+    places: int = 0
+    granted: asyncio.Future[None] | None = None
+
+
+class WaitingLine:
+    """Lets calls in. Belongs to the event loop that runs when it is built.
+
+    `limits` is asked at each step, so that a new policy counts at once.
+    """
+
+    def __init__(self, limits: Callable[[], Admission], observe: Observe):
+        self._now_s = asyncio.get_running_loop().time
+        self._limits = limits
+        self._observe = observe
+        self._queue: FairQueue[Ticket] = FairQueue()
+        self._refused_count = 0
+        self._first_refusal_s = self._last_refusal_s = float("-inf")
+        self.running_count = 0
+        self.running_places = 0
+        self.running_bytes = 0
+
+    @property
+    def waiting_count(self) -> int:
+        """Calls in the line."""
+        return self._queue.count
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of their requests."""
+        return self._queue.size
+
+    def refusing_for_s(self) -> float:
+        """For how long calls have been refused, time and again; 0 when they are not. Any thread may ask."""
+        now_s = self._now_s()
+        return now_s - self._first_refusal_s if now_s - self._last_refusal_s < LONG_S else 0.0
+
+    async def enter(self, ticket: Ticket, deadline_s: float) -> None:
+        """Returns once the call may run, which must then `leave`. Raises Overloaded."""
+        came_s = self._now_s()
+        if self._queue.count > self._limits().waiting:  # filled by calls that were begun
+            self._note_refusal()
+            self._observe(REFUSED, 0.0)
+            raise self._refusal()
+        self._queue.push(ticket)
+        self._let_in()
+        if not ticket.places:
+            ticket.granted = asyncio.get_running_loop().create_future()
+            self._shorten()
+            await self._stand(ticket, came_s, min(deadline_s, came_s + self._limits().max_wait_s))
+        self._observe(ADMITTED, self._now_s() - came_s)
+
+    async def again(self, ticket: Ticket, cost: int) -> None:
+        """Gives up the call's places and waits, without limit, for those of the next `cost` units of its work."""
+        self._give_up_places(ticket)
+        ticket.cost, ticket.is_begun, ticket.granted = cost, True, None
+        self._queue.push(ticket, is_first=True)
+        self._let_in()
+        if not ticket.places:
+            ticket.granted = asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.shield(ticket.granted)
+            except asyncio.CancelledError:
+                self.leave(ticket)
+                raise
+
+    def leave(self, ticket: Ticket) -> None:
+        """The call is over, or its caller hung up."""
+        if ticket.places:
+            self._give_up_places(ticket)
+        elif ticket.granted is not None and not ticket.granted.done():
+            self._queue.remove(ticket)
+            ticket.granted.cancel()
+        self._let_in()
+
+    async def _stand(self, ticket: Ticket, came_s: float, until_s: float) -> None:
+        assert ticket.granted is not None
+        try:
+            async with asyncio.timeout_at(until_s):
+                await asyncio.shield(ticket.granted)
+        except TimeoutError:
+            if ticket.places:
+                return  # it came in at the last moment
+            self.leave(ticket)
+            self._note_refusal()
+            self._observe(REFUSED, self._now_s() - came_s)
+            raise self._refusal() from None
+        except Overloaded:
+            self._observe(REFUSED, self._now_s() - came_s)
+            raise
+        except asyncio.CancelledError:
+            self.leave(ticket)
+            self._observe(LEFT, self._now_s() - came_s)
+            raise
+
+    def _let_in(self) -> None:
+        limits = self._limits()
+        while (ticket := self._queue.peek()) is not None:
+            places = min(ticket.cost, max(1, limits.concurrency // PLACES_OF_ONE))
+            if not self._has_room(ticket, places, limits):
+                return
+            self._queue.pop()
+            self._take_places(ticket, places)
+            if ticket.granted is not None:
+                ticket.granted.set_result(None)
+
+    def _has_room(self, ticket: Ticket, places: int, limits: Admission) -> bool:
+        if not self.running_count:
+            return True
+        fits = self.running_bytes + ticket.size <= limits.waiting_bytes
+        return fits and self.running_places + places <= limits.concurrency
+
+    def _take_places(self, ticket: Ticket, places: int) -> None:
+        ticket.places = places
+        self.running_count += 1
+        self.running_places += places
+        self.running_bytes += ticket.size
+
+    def _give_up_places(self, ticket: Ticket) -> None:
+        self.running_count -= 1
+        self.running_places -= ticket.places
+        self.running_bytes -= ticket.size
+        ticket.places = 0
+
+    def _shorten(self) -> None:
+        """Rule 3."""
+        limits = self._limits()
+        while (is_long := self._queue.count > limits.waiting) or self._queue.size > limits.waiting_bytes:
+            refused = self._queue.newest_of_largest(by_size=not is_long)
+            if refused is None or refused.granted is None:
+                return
+            self._queue.remove(refused)
+            self._note_refusal()
+            refused.granted.set_exception(self._refusal())
+        self._let_in()
+
+    def _note_refusal(self) -> None:
+        if not self.refusing_for_s():
+            self._first_refusal_s = self._now_s()
+        self._last_refusal_s = self._now_s()
+        self._refused_count += 1
+
+    def _refusal(self) -> Overloaded:
+        after_s = RETRY_AFTER_S * (1 + self._refused_count % RETRY_SPREAD / RETRY_SPREAD)
+        return Overloaded("more calls came than can be served for now; try again", after_s)
