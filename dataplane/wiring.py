@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dataplane.adapters.system import Ids
 from dataplane.adapters.wrappers.cached_records import cached_records
@@ -12,10 +13,12 @@ from dataplane.adapters.wrappers.owing_cache import OwingCache
 from dataplane.changes import OutboxRow
 from dataplane.codec import fields_of, parse_body
 from dataplane.guards import Guards
+from dataplane.logic.beacon import MARKS
 from dataplane.logic.tokens import TOKENIZER, tokens
 from dataplane.model import IndexEntry
 from dataplane.pipelines.answer_cache import AnswerCache
 from dataplane.pipelines.apply import ApplyOptions, ApplyParts, QueueConsumer
+from dataplane.pipelines.beacons import BeaconOptions, BeaconParts, Beacons, Witness
 from dataplane.pipelines.check_indexes import CheckIndexes
 from dataplane.pipelines.context import ContextPipeline
 from dataplane.pipelines.dead_letters import DeadLetters
@@ -23,6 +26,8 @@ from dataplane.pipelines.enqueue import EnqueueParts, EnqueuePipeline
 from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
 from dataplane.pipelines.forget import ForgetParts, ForgetPipeline
 from dataplane.pipelines.get import GetPipeline
+from dataplane.pipelines.index_care import CareParts, IndexCare
+from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.list import ListPipeline
 from dataplane.pipelines.neighbours import Neighbours
 from dataplane.pipelines.operations import OperationsPipeline
@@ -79,7 +84,8 @@ class WireOptions:
 class Wired:
     """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue.
 
-    `stores` are those given, guarded by `guards`. `counted` None: accesses are counted at once.
+    `stores` are those given, guarded by `guards`. `counted` None: accesses are counted at once. `lineage` is kept by
+    what `beacons_over` makes.
     """
 
     stores: Stores
@@ -93,6 +99,8 @@ class Wired:
     maintenance: Maintenance
     consumer: QueueConsumer | None
     counted: CountedRecords | None
+    followed: tuple[FollowedIndex, ...]
+    lineage: Lineage
 
     def background_failures(self) -> dict[str, int]:
         """What went wrong in the background since the start, by event."""
@@ -142,7 +150,7 @@ class _Base:
 def wire(stores: Stores, around: Surroundings, options: WireOptions | None = None) -> Wired:
     """Builds it all; nothing runs yet."""
     options = options or WireOptions()
-    owner = f"{around.node_id}/{secrets.token_hex(8)}"
+    owner, lineage = f"{around.node_id}/{secrets.token_hex(8)}", Lineage()
     guards = Guards(around.policy)
     stores = guards.guard(stores)
     cache = OwingCache(stores.cache)
@@ -175,7 +183,19 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         maintenance=_maintenance(base, followed, options.reindex),
         consumer=_consumer(base, write, owner),
         counted=counted,
+        followed=tuple(followed),
+        lineage=lineage,
     )
+
+
+def beacons_over(wired: Wired, node_id: str, witness: Witness, options: BeaconOptions | None = None) -> Beacons:
+    """What notices wiped indexes and a restored record store; `node_id` is this data plane's."""
+    maintenance, projectors = wired.maintenance, {each.target: each for each in wired.projectors}
+    care = CareParts(wired.records, maintenance.checks, maintenance.reindexing, node_id)
+    cares = [IndexCare(care, index, projectors[index.name]) for index in wired.followed]
+    mark = partial(secrets.randbelow, MARKS)
+    parts = BeaconParts(wired.records, wired.projectors, wired.lineage, witness, mark, node_id)
+    return Beacons(parts, cares, options or BeaconOptions())
 
 
 def _followed_vectors(stores: Stores, space: VectorSpace, around: Surroundings) -> FollowedIndex:

@@ -100,10 +100,6 @@ class Projectors:
     def _name_of(self, target: str) -> str:
         return next((item.name for item in self._projectors if item.target == target), target.partition(":")[0])
 
-    def named(self, target: str) -> Projector | None:
-        """The one of an index, by its name in the outbox."""
-        return next((item for item in self._projectors if item.target == target), None)
-
     async def _retire(self) -> None:
         """Ends the outbox rows of indexes that no process follows any more, else they would stay for ever."""
         while True:
