@@ -17,6 +17,7 @@ from dataplane.adapters.policy_stream import PolicyStream, PolicyStreamOptions
 from dataplane.adapters.sqlite.connection import StoreInUse
 from dataplane.adapters.sqlite.migrate import SchemaTooNew
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
+from dataplane.adapters.witness_file import WitnessFile
 from dataplane.config import DataPlaneConfig, read_config
 from dataplane.ending import end
 from dataplane.errors import Misconfigured
@@ -24,6 +25,7 @@ from dataplane.examine import Examiner
 from dataplane.health import READS, HealthChecks
 from dataplane.index_watch import IndexWatch, WatchOptions
 from dataplane.metrics import DataPlaneMetrics
+from dataplane.pipelines.beacons import Beacons
 from dataplane.policy_holder import PolicyHolder
 from dataplane.report import Calls, Reporter
 from dataplane.server.admission import CallAdmission
@@ -32,7 +34,7 @@ from dataplane.server.memory_service import MemoryService
 from dataplane.server.operations import SERVICE as OPERATIONS
 from dataplane.server.operations import OperationsService
 from dataplane.stores import CannotOpen, Stores, open_stores
-from dataplane.wiring import Surroundings, Wired, wire
+from dataplane.wiring import Surroundings, Wired, beacons_over, wire
 from memplane import __version__
 from memplane.process import FolderInUse, SystemClock, announce, lock_folder, log_to_stderr, say_ready, told_to_stop
 from memplane.rpc.interceptors import CallCounter, ErrorInterceptor
@@ -58,6 +60,7 @@ class DataPlane:
     stream: PolicyStream
     examiner: Examiner
     watch: IndexWatch
+    beacons: Beacons
     checks: HealthChecks
     reporter: Reporter
     server: grpc.aio.Server
@@ -116,6 +119,7 @@ def _build(
         stream=PolicyStream(holder, _stream_options(config, address), reporter.report, clock),
         examiner=Examiner(stores.backends),
         watch=IndexWatch(wired.records, wired.maintenance.checks, clock, WatchOptions()),
+        beacons=beacons_over(wired, config.node_id, WitnessFile(config.data_dir / "last_beacon")),
         checks=HealthChecks(
             wired.records, stores.queue, lambda: shutil.disk_usage(config.data_dir).free, holder, reporter, servicer
         ),
@@ -143,9 +147,9 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
     await plane.wired.start(paused=paused)
     await plane.stream.start()
     plane.reporter.findings = plane.examiner.findings
-    plane.reporter.more_problems = (plane.watch.problems, plane.stores.spaces.problems)
+    plane.reporter.more_problems = (plane.watch.problems, plane.beacons.problems, plane.stores.spaces.problems)
     await plane.checks.look()
-    loops = (plane.checks.run(), plane.examiner.run(), plane.watch.run())
+    loops = (plane.checks.run(), plane.examiner.run(), plane.watch.run(), plane.beacons.run())
     return [asyncio.create_task(each) for each in loops]
 
 
