@@ -116,25 +116,108 @@ async def test_a_read_only_index_is_told_and_nothing_is_lost(
     assert set(await find(index, "common")) == {"one", "two"}
 
 
-async def test_an_index_that_is_gone_is_told_and_never_made_by_a_write(
+async def remove_index(http: httpx.AsyncClient) -> None:
+    """Deletes what lies behind the alias, and the template, which an index made anew needs."""
+    for path in (f"/{ALIAS}.g000001", f"/_index_template/{ALIAS}"):
+        (await http.delete(path)).raise_for_status()
+
+
+async def mapping(http: httpx.AsyncClient) -> object:
+    (described,) = (await http.get(f"/{ALIAS}")).json().values()
+    return described["mappings"]
+
+
+async def test_an_index_that_is_gone_is_told_and_never_looks_empty(
     index: ElasticsearchTextIndex, options: ElasticsearchOptions, http: httpx.AsyncClient
 ) -> None:
-    (await http.delete(f"/{ALIAS}.g000001")).raise_for_status()
+    await index.save_beacon("plane-1", 1, deadline())
+    await remove_index(http)
     for call in (
-        index.upsert([entry("one")], deadline()),
-        index.delete([IndexKey("one", "dept.a")], deadline()),
         index.search(A, ("common",), EVERYTHING, 10, deadline()),
+        index.search(A, ("common",), Condition("metadata.n", Operator.GREATER_THAN, (2**60,)), 10, deadline()),
+        index.rows(A, ["one"], deadline()),
+        index.held([IndexKey("one", "dept.a")], deadline()),
         index.versions(deadline()),
+        index.count(deadline()),
         index.flush(deadline()),
     ):
         with pytest.raises(BackendUnavailable, match="lost the index"):
             await call
+    assert await index.beacons(deadline()) == {}
     assert (await http.get("/_cat/indices?format=json")).json() == []
     assert await problems(index) == {"INDEX_MISSING"}
     again = await ElasticsearchTextIndex.open(options, "rule-1")
     assert again.recreated
     await again.close()
     assert await problems(index) == set()
+
+
+@pytest.mark.parametrize("write", ["upsert", "delete"])
+async def test_a_write_makes_an_index_that_is_gone_anew_as_it_was(
+    index: ElasticsearchTextIndex, http: httpx.AsyncClient, write: str
+) -> None:
+    before = await mapping(http)
+    await index.save_beacon("plane-1", 1, deadline())
+    await remove_index(http)
+    if write == "upsert":
+        await index.upsert([entry("one", row=b"row")], deadline())
+        assert await find(index, "common") == ["one"]
+        assert await index.rows(A, ["one"], deadline()) == {"one": b"row"}
+    else:
+        await index.delete([IndexKey("one", "dept.a")], deadline())
+    assert await mapping(http) == before
+    assert await index.beacons(deadline()) == {}
+    assert await problems(index) == set()
+
+
+async def test_a_beacon_makes_an_index_that_is_gone_anew_and_is_not_kept(
+    index: ElasticsearchTextIndex, http: httpx.AsyncClient
+) -> None:
+    before = await mapping(http)
+    await index.upsert([entry("one")], deadline())
+    await remove_index(http)
+    with pytest.raises(BackendUnavailable, match="made anew, empty"):
+        await index.save_beacon("plane-1", 1, deadline())
+    assert await mapping(http) == before
+    assert (await index.beacons(deadline()), await index.count(deadline())) == ({}, 0)
+    await index.save_beacon("plane-1", 2, deadline())
+    assert await index.beacons(deadline()) == {"plane-1": 2}
+
+
+async def test_an_index_that_lost_its_alias_is_replaced(index: ElasticsearchTextIndex, http: httpx.AsyncClient) -> None:
+    await index.upsert([entry("one")], deadline())
+    (await http.delete(f"/{ALIAS}.g000001/_alias/{ALIAS}")).raise_for_status()
+    await index.upsert([entry("two")], deadline())
+    assert await find(index, "common") == ["two"]
+    assert [each["index"] for each in (await http.get("/_cat/indices?format=json")).json()] == [f"{ALIAS}.g000002"]
+
+
+async def test_data_planes_that_write_at_once_make_one_index_anew(
+    options: ElasticsearchOptions, http: httpx.AsyncClient
+) -> None:
+    planes = [await ElasticsearchTextIndex.open(options, "rule-1") for _ in range(4)]
+    await remove_index(http)
+    names = [f"mem_{number}" for number in range(40)]
+    tries = [plane.upsert([entry(name)], deadline()) for name, plane in zip(names, planes * 10, strict=True)]
+    outcomes = await asyncio.gather(*tries, return_exceptions=True)
+    taken = {name for name, outcome in zip(names, outcomes, strict=True) if outcome is None}
+    assert all(outcome is None or isinstance(outcome, BackendUnavailable) for outcome in outcomes)
+    await planes[0].flush(deadline())
+    assert set(await planes[0].versions(deadline())) >= taken
+    assert len((await http.get("/_cat/indices?format=json")).json()) == 1
+    assert len(taken) > len(names) / 2
+    for plane in planes:
+        await plane.close()
+
+
+async def test_a_beacon_is_read_back_from_the_disk(index: ElasticsearchTextIndex, http: httpx.AsyncClient) -> None:
+    await index.save_beacon("plane-1", 5, deadline())
+    (await http.post(f"/{ALIAS}/_close")).raise_for_status()
+    with pytest.raises(BackendUnavailable):
+        await index.beacons(deadline())
+    (await http.post(f"/{ALIAS}/_open")).raise_for_status()
+    (await http.get(f"/_cluster/health/{ALIAS}?wait_for_status=green&timeout=30s")).raise_for_status()
+    assert await index.beacons(deadline()) == {"plane-1": 5}
 
 
 async def test_copies_that_have_no_node_are_told(options: ElasticsearchOptions, http: httpx.AsyncClient) -> None:

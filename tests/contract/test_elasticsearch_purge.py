@@ -14,6 +14,7 @@ from dataplane.model import IndexKey
 from dataplane.pipelines.purge import Purge, PurgeOptions
 from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
 from tests.contract.index_suite import deadline, entry
+from tests.contract.row_traces import row_with, traces_of
 from tests.servers.elasticsearch import ElasticsearchServer
 
 AT_REST, BUSY = "zebraquiet", "zebrabusy"
@@ -39,7 +40,7 @@ async def test_an_erased_word_is_on_no_disk_once_the_purge_is_no_longer_due(
 ) -> None:
     purges = [await erased(index, word) for word, index in indexes.items()]
     writing = asyncio.create_task(write_and_delete(indexes[BUSY]))
-    assert on_disk(elasticsearch_server, (AT_REST, BUSY)) == {AT_REST, BUSY}
+    assert on_disk(elasticsearch_server, (AT_REST, BUSY)) == {AT_REST, BUSY, in_row(AT_REST), in_row(BUSY)}
     async with asyncio.timeout(WITHIN_S):
         await asyncio.gather(*map(purged, purges))
     assert not on_disk(elasticsearch_server, (AT_REST, BUSY))
@@ -60,7 +61,8 @@ async def erased(index: ElasticsearchTextIndex, word: str) -> Purge:
     """The purge that is due after one of 200 memories, the one with the word, was erased."""
     memory = memory_of("secret", content=word)
     others = [entry(f"mem_{number}") for number in range(199)]
-    await index.upsert([*others, entry(memory.memory_id, memory.namespace, tokens=("common", word))], deadline())
+    secret = entry(memory.memory_id, memory.namespace, tokens=("common", word), row=row_with(word.encode()))
+    await index.upsert([*others, secret], deadline())
     await index.flush(deadline())
     store = InMemoryRecordStore(fields_of)
     await store.commit([commit_of(memory)], deadline())
@@ -91,11 +93,16 @@ async def write_and_delete(index: ElasticsearchTextIndex) -> None:
         await asyncio.sleep(0.05)
 
 
+def in_row(word: str) -> str:
+    return f"{word} in a row"
+
+
 def on_disk(server: ElasticsearchServer, words: Sequence[str]) -> set[str]:
-    """Those of the words that any file of the server's data holds."""
+    """Those of the words that any file of the server's data holds, and of "word in a row"."""
     found: set[str] = set()
     for file in server.process.folder.glob("*/data/indices/**/*"):
         with suppress(FileNotFoundError, IsADirectoryError):
             held = file.read_bytes()
             found |= {word for word in words if word.encode() in held}
+            found |= {in_row(word) for word in words if any(trace in held for trace in traces_of(word.encode()))}
     return found

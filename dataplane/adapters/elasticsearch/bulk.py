@@ -14,8 +14,9 @@ from typing import Any
 
 from dataplane.adapters.elasticsearch.connection import BACKEND, Connection, Refused, unavailable
 from dataplane.adapters.elasticsearch.filters import filterable
+from dataplane.adapters.elasticsearch.layout import ROW
 from dataplane.adapters.elasticsearch.terms import indexed
-from dataplane.adapters.payload_filters import encode
+from dataplane.adapters.payload_filters import encode, row_text
 from dataplane.errors import BackendUnavailable, EntriesRefused
 from dataplane.logic.fingerprint import fingerprint
 from dataplane.model import IndexEntry, IndexKey, Pool
@@ -76,9 +77,10 @@ class _Outcome:
 
 
 def document_id(memory_id: str) -> str:
-    """The `_id` of a memory: its own, or a hash of one that is too long for it."""
+    """The `_id` of a memory: its own, or a hash of one that is too long for it or begins as hashes do."""
     encoded = memory_id.encode("utf-8", "surrogatepass")
-    return memory_id if len(encoded) <= MAX_ID_BYTES else "#" + blake2b(encoded, digest_size=32).hexdigest()
+    plain = len(encoded) <= MAX_ID_BYTES and not memory_id.startswith("#")
+    return memory_id if plain else "#" + blake2b(encoded, digest_size=32).hexdigest()
 
 
 def indexing(entry: IndexEntry) -> Item:
@@ -203,6 +205,7 @@ def _document(entry: IndexEntry) -> str:
             "fingerprint": fingerprint(entry),
             "payload_terms": terms,
             **({"shared": entry.namespace} if entry.pool is Pool.SHARED else {}),
+            **({ROW: row_text(entry.row)} if entry.row else {}),
             **filterable(terms, numbers),
             **indexed(entry.tokens),
         }

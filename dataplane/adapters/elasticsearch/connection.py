@@ -27,6 +27,8 @@ NOT_HTTP = "not_http"
 CERTIFICATE = "certificate"
 """What `Refused` calls an answer of another product, one that is no HTTP, and a certificate of no authority we know."""
 
+INDEX_NOT_FOUND = "index_not_found_exception"
+
 _STATUS_WORDS = {
     401: "refuses the user or key",
     403: "refuses this to its user",
@@ -39,9 +41,13 @@ _KIND_WORDS = {
     OTHER_PRODUCT: "is not what answers",
     NOT_HTTP: "is not what answers",
     CERTIFICATE: "shows a certificate that is not trusted",
-    "index_not_found_exception": "has lost the index",
+    INDEX_NOT_FOUND: "has lost the index",
     "cluster_block_exception": "has made the index read-only, or has no master",
 }
+
+
+class IndexMissing(BackendUnavailable):
+    """The server has no such index, or no alias before it."""
 
 
 class Refused(Exception):
@@ -123,7 +129,8 @@ def unavailable(status: int, kind: str) -> BackendUnavailable:
     """An error of the server as ours."""
     words = _KIND_WORDS.get(kind) or _STATUS_WORDS.get(status, "fails")
     detail = " ".join(part for part in (str(status or ""), kind) if part)
-    return BackendUnavailable(BACKEND, f"Elasticsearch {words} ({detail})")
+    sort = IndexMissing if kind == INDEX_NOT_FOUND else BackendUnavailable
+    return sort(BACKEND, f"Elasticsearch {words} ({detail})")
 
 
 def kind_of(body: object) -> str:

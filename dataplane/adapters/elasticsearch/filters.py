@@ -22,6 +22,10 @@ LONGEST_TERM = 1024
 _PATHS = frozenset(f"numbers.{name}" for name in NUMBER_FIELDS)
 
 
+MEMORY: Query = {"exists": {"field": "namespace"}}
+"""Tells memories from the other document of the index, that of the beacons."""
+
+
 class QueryDialect:
     """Builds Elasticsearch's queries."""
 
@@ -52,8 +56,8 @@ class QueryDialect:
 
 
 def translate_scope(scope: Scope) -> list[Query]:
-    """Queries for the memories of a scope alone; none for the system scope."""
-    return Translator(QueryDialect()).scope(scope)
+    """Queries for the memories of a scope alone."""
+    return Translator(QueryDialect()).scope(scope) or [MEMORY]
 
 
 def translate(filter: Filter) -> Translation[Query]:

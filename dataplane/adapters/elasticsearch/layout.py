@@ -13,8 +13,11 @@ from dataplane.adapters.elasticsearch.filters import NUMBER_FIELDS
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.elasticsearch.terms import FIELD, WEIGHT_FIELD
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when what is indexed of a memory changes."""
+ROW = "row"
+BEACONS = "beacons"
+"""What is kept in `_source` alone: nothing searches by it, and no search returns it."""
 _KEYWORD = {"type": "keyword"}
 _RETURNED_KEYWORD = {"type": "keyword", "index": False}
 _MATCHED_KEYWORD = {"type": "keyword", "doc_values": False}
@@ -75,7 +78,9 @@ class Layout:
             "dynamic": "strict",
             "_meta": self.meta,
             "_routing": {"required": True},
-            "_source": {"includes": ["memory_id", "version", "namespace", "fingerprint", "payload_terms"]},
+            "_source": {
+                "includes": ["memory_id", "version", "namespace", "fingerprint", "payload_terms", ROW, BEACONS]
+            },
             "properties": {
                 FIELD: {
                     "type": "text",
@@ -94,5 +99,7 @@ class Layout:
                 "fingerprint": _RETURNED_KEYWORD,
                 "version": {"type": "long", "index": False},
                 "payload_terms": {"type": "object", "enabled": False},
+                ROW: {"type": "binary"},
+                BEACONS: {"type": "object", "enabled": False},
             },
         }

@@ -5,16 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataplane.adapters.elasticsearch import upkeep
-from dataplane.adapters.elasticsearch.bulk import HELD, BulkWriter, deleting, fetch, indexing
-from dataplane.adapters.elasticsearch.connection import Connection
-from dataplane.adapters.elasticsearch.filters import translate, translate_scope
-from dataplane.adapters.elasticsearch.layout import Layout
+from dataplane.adapters.elasticsearch import beacons, upkeep
+from dataplane.adapters.elasticsearch.bulk import HELD, BulkWriter, Item, deleting, document_id, fetch, indexing
+from dataplane.adapters.elasticsearch.connection import BACKEND, Connection, IndexMissing
+from dataplane.adapters.elasticsearch.filters import MEMORY, translate, translate_scope
+from dataplane.adapters.elasticsearch.layout import ROW, Layout
 from dataplane.adapters.elasticsearch.options import ElasticsearchOptions
 from dataplane.adapters.elasticsearch.paging import Hit, every_hit
 from dataplane.adapters.elasticsearch.purging import Purging, check_shards
 from dataplane.adapters.elasticsearch.terms import MAX_COUNTED, Query, best_matches, holding
-from dataplane.adapters.payload_filters import passes
+from dataplane.adapters.payload_filters import passes, rows_in
+from dataplane.errors import BackendUnavailable
 from dataplane.logic.bm25 import inverse_frequency
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
 from dataplane.ports import Examination
@@ -73,11 +74,11 @@ class ElasticsearchTextIndex:
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
         latest = {entry.memory_id: entry for entry in entries}
-        await self._writer.write([indexing(entry) for entry in latest.values()], deadline_s)
+        await self._write([indexing(entry) for entry in latest.values()], deadline_s)
 
     async def delete(self, keys: Sequence[IndexKey], deadline_s: float) -> None:
         """See the port."""
-        await self._writer.write([deleting(key) for key in keys], deadline_s)
+        await self._write([deleting(key) for key in keys], deadline_s)
 
     async def search(
         self, scope: Scope, tokens: Sequence[str], filter: Filter, top_k: int, deadline_s: float
@@ -103,7 +104,7 @@ class ElasticsearchTextIndex:
     async def versions(self, deadline_s: float) -> dict[str, Held]:
         """See the port."""
         lean = {**LEAN, "docvalue_fields": list(HELD)}
-        everything = {"query": {"match_all": {}}, "sort": ["_shard_doc"], "size": PAGE, **lean}
+        everything = {"query": MEMORY, "sort": ["_shard_doc"], "size": PAGE, **lean}
         async with every_hit(self._connection, self._layout.alias, None, everything, deadline_s) as hits:
             rows = [[hit["fields"][field][0] for field in HELD] async for hit in hits]
         return {memory_id: Held(*values) for memory_id, *values in rows}
@@ -121,8 +122,33 @@ class ElasticsearchTextIndex:
 
     async def count(self, deadline_s: float) -> int:
         """See the port."""
-        answer = await self._connection.require(lambda client: client.count(index=self._layout.alias), deadline_s)
+        answer = await self._connection.require(
+            lambda client: client.count(index=self._layout.alias, query=MEMORY), deadline_s
+        )
         return int(answer["count"])
+
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port."""
+        rows: dict[str, bytes] = {}
+        for start in range(0, len(memory_ids) if scope != Scope(()) else 0, FETCHED):
+            asked = {"ids": {"values": [document_id(each) for each in memory_ids[start : start + FETCHED]]}}
+            query = {"bool": {"filter": [asked, *translate_scope(scope)]}}
+            body = {"query": query, "size": FETCHED, "track_total_hits": False, "source": ["memory_id", ROW]}
+            answer = await self._search(scope, body, deadline_s)
+            rows |= rows_in(hit["_source"] for hit in answer["hits"]["hits"])
+        return rows
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port; none while the index is gone."""
+        return await beacons.read(self._connection, self._layout.alias, deadline_s)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port. Raises BackendUnavailable when the index was gone; it is there again, empty."""
+        try:
+            await beacons.save(self._connection, self._layout.alias, name, value, deadline_s)
+        except IndexMissing as error:
+            await upkeep.make_again(self._connection, self._layout, deadline_s)
+            raise BackendUnavailable(BACKEND, "the index was gone and was made anew, empty") from error
 
     async def flush(self, deadline_s: float) -> None:
         """See the port."""
@@ -146,6 +172,14 @@ class ElasticsearchTextIndex:
     async def close(self) -> None:
         """See the port."""
         await self._connection.close()
+
+    async def _write(self, items: Sequence[Item], deadline_s: float) -> None:
+        """Writes, also when somebody deleted the index: it is made anew as it must be, never by the server itself."""
+        try:
+            await self._writer.write(items, deadline_s)
+        except IndexMissing:
+            await upkeep.make_again(self._connection, self._layout, deadline_s)
+            await self._writer.write(items, deadline_s)
 
     async def _inverse_frequencies(self, scope: Scope, tokens: Sequence[str], deadline_s: float) -> dict[str, float]:
         """How telling each token is among the memories of the scope."""

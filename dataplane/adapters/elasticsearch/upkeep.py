@@ -17,6 +17,7 @@ from dataplane.errors import Misconfigured
 from dataplane.ports import Examination, Problem
 
 MAJORS = (8, 9)
+_COMES_BACK = "the next write makes it anew, and it is filled from the record store"
 _BLOCKS = {
     "read_only_allow_delete": "the disk of a node is over its flood stage: free space there",
     "read_only": "somebody set index.blocks.read_only: take it back",
@@ -81,13 +82,27 @@ async def replace(connection: Connection, layout: Layout, deadline_s: float) -> 
         raise unavailable(refused.status, refused.kind) from None
 
 
-async def _make(connection: Connection, layout: Layout, deadline_s: float) -> None:
-    await _put_template(connection, layout, deadline_s)
-    aliases = {layout.alias: {"is_write_index": True}}
+async def make_again(connection: Connection, layout: Layout, deadline_s: float) -> None:
+    """Makes the index, empty, when somebody deleted it or its alias; several may do it at once."""
     try:
-        await connection.ask(
-            lambda client: client.indices.create(index=layout.generation(1), aliases=aliases), deadline_s
-        )
+        if not await _described(connection, layout.alias, deadline_s):
+            await _make(connection, layout, deadline_s)
+    except Refused as refused:
+        raise unavailable(refused.status, refused.kind) from None
+
+
+async def _make(connection: Connection, layout: Layout, deadline_s: float) -> None:
+    """Makes the first generation, or the one after those that no alias names any more; these go."""
+    orphans = list(await _described(connection, layout.generations, deadline_s))
+    fresh = layout.generation(max(map(layout.number_of, orphans), default=0) + 1)
+    await _put_template(connection, layout, deadline_s)
+    aliases = {layout.alias: {"is_write_index": True}}  # of which the server allows one: nobody makes a second index
+    try:
+        await connection.ask(lambda client: client.indices.create(index=fresh, aliases=aliases), deadline_s)
+        if orphans:
+            await connection.ask(
+                lambda client: client.indices.delete(index=orphans, ignore_unavailable=True), deadline_s
+            )
     except Refused as refused:
         if refused.kind != "resource_already_exists_exception":  # another data plane was faster
             raise
@@ -129,7 +144,7 @@ def _version_problems(versions: set[str]) -> Iterator[Problem]:
 
 def _index_problems(layout: Layout, described: Mapping[str, Any]) -> Iterator[Problem]:
     if not described:
-        yield Problem("INDEX_MISSING", f"the index {layout.alias} is gone; start a data plane anew, then reindex")
+        yield Problem("INDEX_MISSING", f"the index {layout.alias} is gone; {_COMES_BACK}")
     for name, index in described.items():
         meta = index.get("mappings", {}).get("_meta", {})
         if layout.number_of(name) == 0 or {key: meta.get(key) for key in layout.meta} != layout.meta:

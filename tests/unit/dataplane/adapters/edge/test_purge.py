@@ -17,14 +17,17 @@ from dataplane.adapters.edge.shard import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.errors import BackendUnavailable
-from dataplane.model import EVERYTHING, IndexEntry, IndexKey, Pool, Scope
+from dataplane.model import EVERYTHING, FieldValue, IndexEntry, IndexKey, Pool, Scope
+from tests.contract.row_traces import row_with, traces_of
 
 DIMENSION = 64
 SCOPE = Scope(("a",))
 RNG = np.random.default_rng(5)
 VECTORS = RNG.standard_normal((200, DIMENSION)).astype(np.float32)
 VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
+IN_ROW, IN_OLD_ROW = b"ROWSECRET-OF-A-DELETED-ONE", b"ROWSECRET-OF-A-REPLACED-ONE"
 SECRETS = (b"METASECRET", b"SUBJECTSECRET", b"OLDSECRET")
+ROW_SECRETS = traces_of(IN_ROW) | traces_of(IN_OLD_ROW)
 
 KILLED_PURGE = """
 import asyncio, os, signal, sys
@@ -61,15 +64,16 @@ def parts_of(folder: Path) -> list[Path]:
 
 
 def entry(number: int, version: int = 1, **fields: str) -> IndexEntry:
-    return IndexEntry(
-        f"mem_{number}", version, "a", Pool.PRIVATE, fields, VECTORS[number], ("common", *fields.values())
-    )
+    values = ("common", *fields.values())
+    row = row_with(IN_ROW if "note" in fields else b"of a living one")
+    return IndexEntry(f"mem_{number}", version, "a", Pool.PRIVATE, fields, VECTORS[number], values, row=row)
 
 
 async def fill(index: EdgeVectorIndex | EdgeTextIndex) -> None:
     """A hundred entries; one was deleted after that, and one replaced."""
     await index.upsert([entry(number, subject_id="known") for number in range(100)], deadline())
-    replaced = IndexEntry("mem_0", 1, "a", Pool.PRIVATE, {"tags": ("OLDSECRET",)}, VECTORS[151], ("common",))
+    old: dict[str, FieldValue] = {"tags": ("OLDSECRET",)}
+    replaced = IndexEntry("mem_0", 1, "a", Pool.PRIVATE, old, VECTORS[151], ("common",), row=row_with(IN_OLD_ROW))
     await index.upsert([entry(150, note="METASECRET", subject_id="SUBJECTSECRET"), replaced], deadline())
     await index.delete([IndexKey("mem_150", "a")], deadline())
     await index.upsert([entry(0, version=2)], deadline())
@@ -81,7 +85,7 @@ def contents(folder: Path) -> Iterator[bytes]:
 
 def leftovers(folder: Path) -> set[bytes]:
     """Which of the secrets, and of the vectors that are gone, are in a file."""
-    gone = set(SECRETS)
+    gone = {*SECRETS, *ROW_SECRETS}
     for number in (150, 151):  # As in the pages of vectors, and as in a log of big-endian numbers.
         gone |= {VECTORS[number][4:8].tobytes(), VECTORS[number][4].astype(">f4").tobytes()}
     return {secret for content in contents(folder) for secret in gone if secret in content}
@@ -92,8 +96,10 @@ async def test_nothing_of_deleted_and_replaced_entries_is_in_a_file(tmp_path: Pa
     for index in (vectors, texts):
         await fill(index)
         await index.flush(deadline())
-    assert leftovers(tmp_path / "vectors") >= {*SECRETS, VECTORS[150][4:8].tobytes()}
-    assert leftovers(tmp_path / "texts") == set(SECRETS)
+    shown = {secret for secret in ROW_SECRETS if any(secret in content for content in contents(tmp_path))}
+    assert {word for word in (IN_ROW, IN_OLD_ROW) if traces_of(word) & shown} == {IN_ROW, IN_OLD_ROW}
+    assert leftovers(tmp_path / "vectors") >= {*SECRETS, *shown, VECTORS[150][4:8].tobytes()}
+    assert leftovers(tmp_path / "texts") == {*SECRETS, *shown}
     for index in (vectors, texts):
         await index.purge(deadline())
         assert len(await index.versions(deadline())) == 100

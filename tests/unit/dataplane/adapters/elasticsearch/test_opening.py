@@ -21,7 +21,7 @@ from memplane.settings import Secret
 from tests.unit.dataplane.adapters.elasticsearch.scripted import SECRET, error, scripted
 
 NODES = {"nodes": {"a": {"version": "8.19.7"}}}
-META = {"memplane_format": 1, "tokenizer": "Rule_1"}
+META = {"memplane_format": 2, "tokenizer": "Rule_1"}
 
 
 def index(meta: object = META, **blocks: str) -> dict[str, object]:
