@@ -1,0 +1,92 @@
+"""Whether everything is level: nothing down, nothing behind, nothing given up; and what is not, in words."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+import grpc
+
+from memplane.v1 import policy_pb2
+from tests.chaos.stack import Stack
+from tests.e2e.data_process import DataProcess
+
+LOOK_S = 0.5
+MOST_LAG = 2_000
+"""Under load something always waits; more than so much of it is a backlog."""
+GOOD_LOOKS = 3
+"""In a row: reports are as old as the heartbeat, and a plane that just started has not looked round yet."""
+
+
+@dataclass
+class Levels:
+    """Looks at a stack as its control plane sees it. What was so before any fault does not count."""
+
+    stack: Stack
+    _usual: set[str] = field(default_factory=set)
+
+    async def learn(self) -> None:
+        """Takes the problems that there are now for usual, such as settings that doctor warns of."""
+        self._usual = {found async for found in self.faults(idle=False)}
+
+    async def wait(self, within_s: float, *, idle: bool) -> list[str]:
+        """Waits; returns what is still not level after that time, and nothing where all is. `idle`: no load is on."""
+        loop = asyncio.get_running_loop()
+        deadline, good = loop.time() + within_s, 0
+        while True:
+            found = [text async for text in self.faults(idle=idle) if text not in self._usual]
+            good = 0 if found else good + 1
+            if good == GOOD_LOOKS:
+                return []
+            if loop.time() > deadline and found:
+                return found
+            await asyncio.sleep(LOOK_S)
+
+    async def faults(self, *, idle: bool) -> AsyncIterator[str]:
+        """What is not level, now."""
+        for name, unit in self.stack.units.items():
+            if unit.pid is None:
+                yield f"{name}: does not run"
+        for plane in self.stack.planes:
+            if not await _serves(plane):
+                yield f"{plane.data_dir.name}: health does not serve writes"
+        try:
+            statuses = await asyncio.wait_for(self.stack.control.statuses(), 5)
+            generation = (await asyncio.wait_for(self.stack.control.in_force(), 5))[1]
+        except (grpc.aio.AioRpcError, TimeoutError):
+            yield "control: does not answer"
+            return
+        for name in self.stack.plane_names:
+            for text in _of_plane(statuses.get(name), generation, idle=idle):
+                yield f"{name}: {text}"
+
+
+async def _serves(plane: DataProcess) -> bool:
+    try:
+        return await asyncio.wait_for(plane.serves("memplane.v1.MemoryService.Write"), 5)
+    except (grpc.aio.AioRpcError, TimeoutError):
+        return False
+
+
+def _of_plane(status: policy_pb2.DataPlaneStatus | None, generation: int, *, idle: bool) -> Iterator[str]:
+    if status is None or not status.connected:
+        yield "has no stream to the control plane"
+        return
+    if status.generation != generation:
+        yield f"serves from generation {status.generation}, not {generation}"
+    for backend in status.report.backends:
+        for text in _of_backend(backend, idle=idle):
+            yield f"{backend.backend}: {text}"
+
+
+def _of_backend(backend: policy_pb2.BackendStatus, *, idle: bool) -> Iterator[str]:
+    if not backend.healthy:
+        yield f"not healthy: {backend.detail}"
+    if backend.lag > (0 if idle else MOST_LAG):
+        yield f"{backend.lag} behind"
+    if backend.dead_letters:
+        yield f"{backend.dead_letters} dead letters"
+    for breaker in backend.breakers:
+        if breaker.state == policy_pb2.BREAKER_STATE_OPEN:
+            yield f"the breaker of {breaker.operations} is open: {breaker.reason}"
+    for problem in backend.problems:
+        yield f"{problem.code}: {problem.message}"

@@ -1,0 +1,224 @@
+"""One run: a stack, a load and a plan of faults at once; then everything heals, and what clients saw is judged."""
+
+import asyncio
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from tests.chaos.checker import Report, check
+from tests.chaos.faults import heal_all, menu_of, strike
+from tests.chaos.footprint import Footprint
+from tests.chaos.history import Entry, FinalState, read_history
+from tests.chaos.level import Levels
+from tests.chaos.plan import Fault, Menu, Round, rounds
+from tests.chaos.stack import Options, Stack, running
+from tests.chaos.units import ServerUnit
+from tests.chaos.workload import Workload, read_final_state
+
+LEVEL_WITHIN_S = 60.0
+"""After a round has healed."""
+IDLE_WITHIN_S = 120.0
+"""At the end, without load."""
+LONGEST_FACTOR, LONGEST_MORE_S = 3, 300
+"""A run that has not had its operations after so much more than its seconds has failed."""
+SAMPLE_S = 1.0
+HARNESS = -1
+"""The client of entries that the harness makes."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, how much, and what. A run ends when it has had both its seconds and its operations.
+
+    `only` names the kinds of faults to draw from; empty: all.
+    """
+
+    seconds: float
+    operations: int
+    seed: int
+    clients: int = 16
+    only: Sequence[str] = ()
+
+
+@dataclass
+class Outcome:
+    """What a run came to. `failures`: what the harness saw itself, such as a process that died or never came level."""
+
+    report: Report
+    fault_counts: Counter[str]
+    operations: int
+    seconds: float
+    failures: list[str]
+    footprint: Footprint
+    recoveries_s: list[float]
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing lost, doubled, resurrected, leaked, unmarked or late, and nothing that the harness saw."""
+        return self.report.is_clean and not self.failures
+
+    def lines(self) -> list[str]:
+        """For people; the last is the line of counts."""
+        by_kind = ", ".join(f"{kind} {count}" for kind, count in sorted(self.fault_counts.items()))
+        slowest = max(self.recoveries_s, default=0.0)
+        return [
+            *(f"failure: {text}" for text in self.failures),
+            *(f"violation: {text}" for text in self.report.violations[:50]),
+            f"faults: {by_kind}",
+            f"operations: {self.operations} in {self.seconds:.0f} s, {self.operations / self.seconds:.1f}/s",
+            f"recovery: level again after at most {slowest:.1f} s, {len(self.recoveries_s)} times",
+            *self.footprint.lines(),
+            self.report.line(faults=self.fault_counts.total()),
+        ]
+
+
+@dataclass
+class _Run:
+    stack: Stack
+    plan: Plan
+    workload: Workload
+    levels: Levels
+    say: Say
+    failures: list[str] = field(default_factory=list)
+    fault_counts: Counter[str] = field(default_factory=Counter)
+    recoveries_s: list[float] = field(default_factory=list)
+    footprint: Footprint = field(default_factory=Footprint)
+    started_s: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+
+    @property
+    def elapsed_s(self) -> float:
+        return asyncio.get_running_loop().time() - self.started_s
+
+    def tell(self, text: str) -> None:
+        self.say(f"[{self.elapsed_s:7.1f} s {self.workload.operations:7d}] {text}")
+
+    def fail(self, text: str) -> None:
+        self.failures.append(f"at {self.elapsed_s:.1f} s: {text}")
+        self.tell(f"FAILURE {text}")
+
+    def is_over(self) -> bool:
+        if self.elapsed_s > self.plan.seconds * LONGEST_FACTOR + LONGEST_MORE_S:
+            self.fail(f"only {self.workload.operations} of {self.plan.operations} operations were answered")
+            return True
+        return self.elapsed_s >= self.plan.seconds and self.workload.operations >= self.plan.operations
+
+    async def storm(self) -> None:
+        """Round after round."""
+        menu: Menu = menu_of(self.stack)
+        if self.plan.only:
+            menu = {kind: targets for kind, targets in menu.items() if kind in self.plan.only}
+        for each in rounds(self.plan.seed, menu):
+            if self.is_over():
+                return
+            await self._round(each)
+
+    async def _round(self, each: Round) -> None:
+        await asyncio.gather(*(self._strike(each, fault) for fault in each.faults))
+        await self._heal()
+        healed_s = self.elapsed_s
+        left = await self.levels.wait(LEVEL_WITHIN_S, idle=False)
+        if left:
+            self.fail(f"not level {LEVEL_WITHIN_S:.0f} s after round {each.number}: {'; '.join(left)}")
+        else:
+            self.recoveries_s.append(self.elapsed_s - healed_s)
+            self.tell(f"level {self.recoveries_s[-1]:.1f} s after round {each.number}")
+        await asyncio.sleep(each.quiet_s)
+
+    async def _strike(self, each: Round, fault: Fault) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(fault.start_s)
+        self.tell(f"round {each.number}: {fault}")
+        start_s = loop.time()
+        try:
+            async with strike(self.stack, fault):
+                await asyncio.sleep(fault.duration_s)
+        except Exception as error:  # noqa: BLE001 - a data plane that does not stop or start is a finding; told
+            self.fail(f"{fault}: {type(error).__name__}: {str(error)[-1500:]}")
+        self.fault_counts[fault.kind] += 1
+        self.workload.history.add(
+            Entry(
+                client=HARNESS, tenant=HARNESS, intent=each.number, method="fault", start_s=start_s, end_s=loop.time(),
+                asked={"kind": fault.kind, "target": fault.target},
+            )
+        )  # fmt: skip
+
+    async def _heal(self) -> None:
+        try:
+            await heal_all(self.stack)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.fail(f"cannot heal: {type(error).__name__}: {str(error)[-1500:]}")
+
+    async def watch(self) -> None:
+        """Samples memory, and starts again what died by itself, as a supervisor would; that is a failure, though."""
+        while True:
+            self.footprint.sample(self.stack, self.workload.operations)
+            for name, unit in self.stack.units.items():
+                if unit.should_run and unit.pid is None:
+                    self.fail(f"{name} ended by itself")
+                    with suppress(Exception):  # told by `level`
+                        await unit.start()
+            await asyncio.sleep(SAMPLE_S)
+
+    async def end(self) -> None:
+        """Heals and waits until nothing is behind."""
+        await self._heal()
+        left = await self.levels.wait(IDLE_WITHIN_S, idle=True)
+        if left:
+            self.fail(f"not level {IDLE_WITHIN_S:.0f} s after the load: {'; '.join(left)}")
+
+
+async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
+    """Runs it. The folder of `options` then holds the history and every log."""
+    history = options.folder / "history.jsonl"
+    async with running(options) as stack:
+        workload = Workload(stack.addresses, stack.api_keys, plan.seed, plan.clients, history)
+        run_ = _Run(stack, plan, workload, Levels(stack), say)
+        await run_.levels.learn()
+        await _load_and_storm(run_)
+        seconds = run_.elapsed_s
+        await run_.end()
+        workload.history.close()
+        entries = read_history(history)
+        final = await read_final_state(stack.addresses, stack.api_keys, stack.places, entries)
+        _keep_logs(stack, options.folder)
+    report = _judge(entries, final, run_.fault_counts)
+    return Outcome(
+        report, run_.fault_counts, workload.operations, seconds, run_.failures, run_.footprint, run_.recoveries_s
+    )
+
+
+async def _load_and_storm(run_: _Run) -> None:
+    until = asyncio.Event()
+    load = asyncio.create_task(run_.workload.run(until))
+    watch = asyncio.create_task(run_.watch())
+    storm = asyncio.create_task(run_.storm())
+    try:
+        await asyncio.wait([load, watch, storm], return_when=asyncio.FIRST_COMPLETED)
+        until.set()
+        if not storm.done():
+            storm.cancel()
+        await load
+    finally:
+        watch.cancel()
+        storm.cancel()
+        ended = await asyncio.gather(load, watch, storm, return_exceptions=True)
+    for each in ended:
+        if isinstance(each, Exception):
+            raise each
+
+
+def _judge(entries: Sequence[Entry], final: FinalState, faults: Counter[str]) -> Report:
+    return check(entries, final, clocks_skewed=faults["clock"] > 0)
+
+
+def _keep_logs(stack: Stack, folder: Path) -> None:
+    for name in stack.store_names:
+        unit = cast(ServerUnit, stack.units[name])
+        with suppress(OSError):
+            shutil.copy(unit.server.process.log_file, folder / f"{name}.log")
