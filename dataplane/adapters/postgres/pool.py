@@ -16,6 +16,10 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.abc import RV, PQGen
+from psycopg.errors import QueryCanceled
+from psycopg.pq import TransactionStatus
+from psycopg.waiting import wait_async
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from dataplane.adapters.postgres.arrays import adapters
@@ -40,6 +44,38 @@ _SETTINGS: Final = (
 )
 _CLOSING_S: Final = 0.1
 """How long connections that are being made to a server that does not answer are waited for. Unmeasured."""
+_GIVING_UP_S: Final = 0.1
+"""How long a server has to break off the statement of a caller that gave up, before its connection is. Unmeasured."""
+
+
+class PromptConnection(AsyncConnection[Row]):
+    """A connection whose caller, told to give up, does so at once.
+
+    The driver's own asks the server to break off, and waits up to 10 s for one that is silent (psycopg 3.3). What goes
+    on in a server that did not hear of it ends by the statement's own time limit.
+    """
+
+    async def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """See the driver."""
+        try:
+            return await wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                await self._break_off(gen)
+            raise
+
+    async def _break_off(self, gen: PQGen[RV]) -> None:
+        try:
+            async with asyncio.timeout(_GIVING_UP_S):
+                await self.cancel_safe(timeout=_GIVING_UP_S)
+                await wait_async(gen, self.pgconn.socket, interval=_GIVING_UP_S)
+        except QueryCanceled:
+            return  # as asked
+        except (psycopg.Error, TimeoutError, OSError):
+            self.pgconn.finish()
+        except asyncio.CancelledError:
+            self.pgconn.finish()
+            raise
 
 
 class Pool:
@@ -61,9 +97,10 @@ class Pool:
         await pool._connections.open()
         return pool
 
-    def _new_connections(self) -> AsyncConnectionPool[Connection]:
+    def _new_connections(self) -> AsyncConnectionPool[PromptConnection]:
         return AsyncConnectionPool(
             self._dsn,
+            connection_class=PromptConnection,
             min_size=0,
             max_size=self._options.pool_size,
             kwargs=connection_arguments(self._options),

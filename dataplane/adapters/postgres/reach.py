@@ -1,5 +1,6 @@
 """Where a server is, and whether anything answers there."""
 
+import asyncio
 import re
 from itertools import zip_longest
 from typing import Final
@@ -11,10 +12,12 @@ from dataplane.adapters.postgres.options import BACKEND
 from dataplane.errors import Misconfigured
 from memplane.settings import Secret
 
-LOOK_AGAIN_S: Final = 0.5
+LOOK_AGAIN_S: Final = 0.25
 """How often a server that did not answer is looked for. Unmeasured."""
-_PATIENCE_S: Final = 2
-"""How long an answer is waited for; the least that libpq takes."""
+_PATIENCE_S: Final = 1.0
+"""How long an answer is waited for: a server is found again within this and LOOK_AGAIN_S of its return. Unmeasured."""
+_LIBPQ_PATIENCE_S: Final = 2
+"""The least that libpq takes."""
 _MOST_PORT: Final = 65_535
 # libpq reads these only when it connects, and says so in words alone.
 _UNREADABLE: Final = re.compile(r"invalid (?!integer )([a-z_]+) value|for connection option \"([a-z_]+)\"")
@@ -56,8 +59,11 @@ def address(dsn: Secret) -> str:
 async def answers(dsn: Secret) -> bool:
     """True when a server answers there, if only to refuse the login; one that starts up or shuts down does not yet."""
     try:
-        connection = await AsyncConnection.connect(dsn, connect_timeout=_PATIENCE_S, application_name="memplane")
-    except (psycopg.Error, OSError) as error:  # whatever it is: who looks must go on looking
+        async with asyncio.timeout(_PATIENCE_S):
+            connection = await AsyncConnection.connect(
+                dsn, connect_timeout=_LIBPQ_PATIENCE_S, application_name="memplane"
+            )
+    except (psycopg.Error, OSError, TimeoutError) as error:  # whatever it is: who looks must go on looking
         said = str(error)
         return bool(_BY_SERVER.search(said)) and not any(words in said for words in _NOT_NOW)
     await connection.close()
