@@ -5,11 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS ?= tests
+# Of `make chaos`: each run lasts until it has had both.
+SECONDS ?= 90
+OPERATIONS ?= 4000
+SEED ?= 1
+CHAOS = --seconds $(SECONDS) --operations $(OPERATIONS) --seed $(SEED)
 # One OpenMP thread per process: two collapse on a busy machine.
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup proto proto-check run demo test check bench clean
+.PHONY: help setup proto proto-check run demo test check chaos bench clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,6 +48,10 @@ check: $(STAMP) proto-check ## Lint, types, layers and stubs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+chaos: $(STAMP) ## Break everything under load, on both kinds of stores, and judge what clients saw
+	GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.chaos --stores embedded $(CHAOS)
+	GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.chaos --stores company $(CHAOS)
 
 bench: $(STAMP) ## Measure speed against the raw parts
 	$(BIN)/python -m bench.run

@@ -160,7 +160,7 @@ class _Run:
             self.footprint.sample(self.stack, self.workload.operations)
             for name, unit in self.stack.units.items():
                 if unit.should_run and unit.pid is None:
-                    self.fail(f"{name} ended by itself")
+                    self.fail(f"{name} ended by itself, exit code {unit.exit_code}")
                     with suppress(Exception):  # told by `level`
                         await unit.start()
             await asyncio.sleep(SAMPLE_S)

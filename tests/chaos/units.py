@@ -28,6 +28,11 @@ class Unit(Protocol):
         """None while it does not run."""
         ...
 
+    @property
+    def exit_code(self) -> int | None:
+        """Of the last run, minus the number of the signal that ended it; None while it runs."""
+        ...
+
     async def kill(self) -> None:
         """kill -9; it does not come back by itself."""
         ...
@@ -73,6 +78,11 @@ class ServerUnit:
         running = self.server.process.running
         return running.pid if running is not None and running.poll() is None else None
 
+    @property
+    def exit_code(self) -> int | None:
+        running = self.server.process.running
+        return None if running is None else running.poll()
+
     async def create(self) -> None:
         """Serves it for the first time, empty."""
         self._server = cast(Server, await self._run(self._create))
@@ -112,6 +122,10 @@ class PlaneUnit:
     def pid(self) -> int | None:
         running = self.process.process
         return running.pid if running is not None and running.returncode is None else None
+
+    @property
+    def exit_code(self) -> int | None:
+        return None if self.process.process is None else self.process.process.returncode
 
     async def kill(self) -> None:
         self.should_run = False

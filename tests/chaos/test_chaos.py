@@ -1,0 +1,35 @@
+"""A short chaos run on each kind of stores; `make chaos` has the long ones."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.runner import Outcome, Plan, run
+from tests.chaos.stack import Options
+from tools import fetch_elasticsearch
+
+SEED = 1
+EMBEDDED = ("kill", "kill_before_answer", "half_close", "index_deleted", "disk_full")
+COMPANY = ("cut", "blackhole", "kill_before_answer", "flush", "index_deleted", "reset")
+
+
+def assert_clean(outcome: Outcome) -> None:
+    assert outcome.is_clean, "\n".join(outcome.lines())
+    assert outcome.fault_counts.total() >= 2
+
+
+@pytest.mark.slow
+async def test_nothing_is_lost_on_embedded_stores(tmp_path: Path) -> None:
+    plan = Plan(seconds=15, operations=300, seed=SEED, clients=8, only=EMBEDDED)
+    assert_clean(await run(Options("embedded", tmp_path / "run", "sqlite"), plan))
+
+
+@pytest.mark.slow
+async def test_nothing_is_lost_on_the_stores_of_a_company(tmp_path: Path) -> None:
+    try:
+        fetch_elasticsearch.environment()
+        fetch_elasticsearch.fetch(fetch_elasticsearch.CACHE)
+    except fetch_elasticsearch.Unavailable as reason:
+        pytest.skip(str(reason))
+    plan = Plan(seconds=25, operations=500, seed=SEED, clients=8, only=COMPANY)
+    assert_clean(await run(Options("company", tmp_path / "run", "redis"), plan))
