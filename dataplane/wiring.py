@@ -44,7 +44,10 @@ from dataplane.pipelines.search import SearchParts, SearchPipeline
 from dataplane.pipelines.settle import Settlement
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.stages import ObserveStage
+from dataplane.pipelines.tombstones import Tombstones
 from dataplane.pipelines.update import UpdateParts, UpdatePipeline
+from dataplane.pipelines.vouching import Vouching
+from dataplane.pipelines.without_records import WithoutRecords
 from dataplane.pipelines.write import WriteParts, WritePipeline
 from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import Clock, RecordStore
@@ -85,7 +88,7 @@ class Wired:
     """Everything that runs over the stores. `records` keep the cache in step. `consumer` None: there is no queue.
 
     `stores` are those given, guarded by `guards`. `counted` None: accesses are counted at once. `lineage` is kept by
-    what `beacons_over` makes.
+    what `beacons_over` makes. `vouching` None: the cache does not hear of every forget, so nobody vouches for it.
     """
 
     stores: Stores
@@ -101,6 +104,8 @@ class Wired:
     counted: CountedRecords | None
     followed: tuple[FollowedIndex, ...]
     lineage: Lineage
+    without_records: WithoutRecords
+    vouching: Vouching | None
 
     def background_failures(self) -> dict[str, int]:
         """What went wrong in the background since the start, by event."""
@@ -117,6 +122,8 @@ class Wired:
         self.recorder.start()
         if self.counted is not None:
             self.counted.start()
+        if self.vouching is not None:
+            self.vouching.start()
         await self.maintenance.reindexing.start()
         if self.consumer is not None:
             self.consumer.start()
@@ -125,6 +132,8 @@ class Wired:
         """Ends it in order: nothing new is taken on, what is under way is finished or left to others."""
         if self.consumer is not None:
             await self.consumer.stop()
+        if self.vouching is not None:
+            await self.vouching.stop()
         await self.maintenance.reindexing.stop()
         await self.recorder.stop()
         if self.counted is not None:
@@ -170,7 +179,8 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         projectors,
         Recorder(counted.records if counted else records, options.record_interval_s),
     )
-    write = _write(base)
+    write, retrieval = _write(base), _retrieval(base)
+    without_records = WithoutRecords(retrieval, stores.spaces, stores.texts, projectors, Tombstones(cache))
     return Wired(
         stores=stores,
         guards=guards,
@@ -178,13 +188,15 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         cache=cache,
         projectors=projectors,
         recorder=base.recorder,
-        pipelines=_pipelines(base, write),
+        pipelines=_pipelines(base, write, _search(base, retrieval, without_records)),
         operations=OperationsPipeline(records, stores.queue),
         maintenance=_maintenance(base, followed, options.reindex),
         consumer=_consumer(base, write, owner),
         counted=counted,
         followed=tuple(followed),
         lineage=lineage,
+        without_records=without_records,
+        vouching=Vouching(records, cache) if stores.cache_hears_all else None,
     )
 
 
@@ -283,9 +295,9 @@ def _write(base: _Base) -> WritePipeline:
     return WritePipeline(parts)
 
 
-def _pipelines(base: _Base, write: WritePipeline) -> Pipelines:
+def _pipelines(base: _Base, write: WritePipeline, search: SearchPipeline) -> Pipelines:
     records, spaces, projectors, clock = base.records, base.stores.spaces, base.projectors, base.around.clock
-    search, enqueue = _search(base), _enqueue(base, write)
+    enqueue = _enqueue(base, write)
     return Pipelines(
         write=write,
         search=search,
@@ -299,15 +311,20 @@ def _pipelines(base: _Base, write: WritePipeline) -> Pipelines:
     )
 
 
-def _search(base: _Base) -> SearchPipeline:
+def _retrieval(base: _Base) -> Retrieval:
+    embeddings = QueryEmbeddings(base.cache)
+    return Retrieval(RetrieveParts(base.stores.texts, embeddings, base.projectors, base.around.observe_stage))
+
+
+def _search(base: _Base, retrieval: Retrieval, without_records: WithoutRecords) -> SearchPipeline:
     clock, observe = base.around.clock, base.around.observe_stage
-    retrieve = RetrieveParts(base.stores.texts, QueryEmbeddings(base.cache), base.projectors, observe)
     return SearchPipeline(
         SearchParts(
             store=base.records,
             answers=AnswerCache(base.cache, base.records, clock, hears_all=base.stores.cache_hears_all),
             spaces=base.stores.spaces,
-            retrieval=Retrieval(retrieve),
+            retrieval=retrieval,
+            without_records=without_records,
             recorder=base.recorder,
             clock=clock,
             new_search_id=Ids(clock).search_id,

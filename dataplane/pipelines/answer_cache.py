@@ -22,6 +22,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import Scope
 from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.stages import cut
 from dataplane.ports import Cache, Clock, RecordReads, RecordStore
 from dataplane.row_codec import LAYOUT, pack, unpack
 from memplane.policy.model import Weights
@@ -33,7 +34,7 @@ SECOND_US = 1_000_000
 class Found:
     """An answer: hits, best first, the weights, the position up to which it holds everything, and where it was read.
 
-    `reads` None: it came from the cache.
+    `reads` None: it was not read from the record store just now. `is_known`: it came from the cache.
     """
 
     hits: tuple[Ranked, ...]
@@ -41,11 +42,12 @@ class Found:
     position: int
     degraded: DegradedNotes
     reads: RecordReads | None
+    is_known: bool = False
 
     @property
-    def is_known(self) -> bool:
-        """Whether it came from the cache."""
-        return self.reads is None
+    def is_recorded(self) -> bool:
+        """Whether it is to be recorded what it was: not when it was made without the record store."""
+        return self.is_known or self.reads is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class AnswerCache:
         place = _Place(wish.scope, key, stamp)
         known = await self._known(wish, place, value, deadline_s)
         if known is None and (first := self._being_found.get(place)) is not None:
-            await _wait(first, deadline_s)
+            await _wait(first, cut(deadline_s))
             known = await self._known(wish, place, await self._value(wish, key, deadline_s), deadline_s)
         if known is not None:
             return known
@@ -143,7 +145,7 @@ class AnswerCache:
             for row, (score, confidence, signals, age_us, words) in zip(rows, head["hits"], strict=True)
         ]
         weights = Weights.model_construct(**head["weights"])
-        return Found(tuple(hits), weights, head["position"], DegradedNotes(), None)
+        return Found(tuple(hits), weights, head["position"], DegradedNotes(), None, is_known=True)
 
     async def _keep(self, wish: Wish, place: _Place, found: Found, deadline_s: float) -> None:
         now_us = self._clock.now_us()

@@ -2,6 +2,9 @@
 
 from memplane.v1 import memory_pb2
 
+BACKEND_UNAVAILABLE = "BACKEND_UNAVAILABLE"
+"""The reason of a backend that is down, too slow, or that a breaker keeps from being asked."""
+
 
 class DegradedNotes:
     """Collects each backend once, with what was done instead."""
@@ -12,6 +15,13 @@ class DegradedNotes:
     def add(self, backend: str, reason: str, fallback: str) -> None:
         """Notes a backend; the first reason stands."""
         self._notes.setdefault(backend, memory_pb2.Degraded(backend=backend, reason=reason, fallback=fallback))
+
+    def reword(self, fallback: str, *backends: str) -> None:
+        """Says anew what was done instead of those of the backends that are noted as down."""
+        for backend in backends:
+            note = self._notes.get(backend)
+            if note is not None and note.reason == BACKEND_UNAVAILABLE:
+                note.fallback = fallback
 
     def any_of(self, *backends: str) -> bool:
         """Whether one of these is noted."""

@@ -1,25 +1,36 @@
-"""Retrieves candidates from every retriever at once, fuses them, and reads their rows from the record store."""
+"""Retrieves candidates from every retriever at once, fuses them, and reads their rows from the record store.
+
+Nothing waits for what it does not need: the text index is not kept waiting by the embedder, and a retriever that is
+slow costs the answer its own time limit, not the sum of several. Each step ends early enough for the next to have its
+turn before the deadline (`stages.cut`).
+"""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.fusion import fuse
 from dataplane.logic.intent import Intent
 from dataplane.logic.tokens import query_tokens
 from dataplane.model import Candidate, Filter, Scope, State, StoredCandidate, Vector
-from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.degraded import BACKEND_UNAVAILABLE, DegradedNotes
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.query_embedding import QueryEmbeddings
 from dataplane.pipelines.spaces import VectorSpace
-from dataplane.pipelines.stages import ObserveStage, timed
+from dataplane.pipelines.stages import ObserveStage, cut, timed
 from dataplane.ports import ListQuery, Pending, RecordReads, TextIndex
 from memplane.policy.effective import NamespacePolicies
 
 MAX_PENDING = 5_000
 """Rows scored from the record store when they are not projected yet; more and the answer is marked degraded."""
+
+BY_WORDS, BY_MEANING = "found by words and recency", "found by meaning and recency"
+BY_USE = "the most recent and the most used memories were looked through"
+"""What is done without the vector index or the embedder, without the text index, and without either."""
 
 T = TypeVar("T")
 
@@ -29,7 +40,6 @@ class Question:
     """What the retrievers look for, and where. `text` is the query with the turns it leans on."""
 
     space: VectorSpace
-    reads: RecordReads
     scope: Scope
     text: str
     filter: Filter
@@ -38,12 +48,55 @@ class Question:
     policies: NamespacePolicies
     access_since_us: int
 
+    @property
+    def most_candidates(self) -> int:
+        """How many candidates go into ranking."""
+        retrieve = self.policies.retrieve
+        return self.top_k * max(retrieve.vector_candidates, retrieve.text_candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question under way: its vector in the making (None: it could not be made), and what is noted meanwhile."""
+
+    question: Question
+    embedding: asyncio.Task[Vector | None]
+    degraded: DegradedNotes
+
+    @property
+    def vector(self) -> Vector | None:
+        """The question's vector, if it was made by now."""
+        return self.embedding.result() if self.embedding.done() else None
+
+    async def vector_by(self, deadline_s: float) -> Vector | None:
+        """The question's vector; None, and noted, when it is not made in time."""
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await asyncio.shield(self.embedding)
+        except TimeoutError:
+            self.degraded.add("embedder", BACKEND_UNAVAILABLE, BY_WORDS)
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """What the indexes propose. `texts` has a list for the words and one for the identifiers of the question."""
+
+    near: list[Candidate]
+    texts: dict[str, list[Candidate]]
+
+    def fused(self, question: Question) -> list[str]:
+        """The ids of the best."""
+        lists = {"vector": self.near, **self.texts}
+        return fuse(lists, question.policies.retrieve.fusion, question.most_candidates)
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """Rows found, by id, and what is known of their relevance. `vector` None: the question could not be embedded.
 
-    `unindexed_ids` are rows that the text index does not know as they are.
+    `unindexed_ids` are rows that the text index does not know as they are. `cosines` are those that the vector index
+    told, where the rows come without embeddings; None: they come with them.
     """
 
     rows: dict[str, StoredCandidate]
@@ -51,6 +104,7 @@ class Gathered:
     query_tokens: tuple[str, ...]
     text_scores: dict[str, Candidate] = field(default_factory=dict)
     unindexed_ids: frozenset[str] = frozenset()
+    cosines: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,112 +123,132 @@ class Retrieval:
     def __init__(self, parts: RetrieveParts):
         self._parts = parts
 
-    async def now(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Gathered:
+    @asynccontextmanager
+    async def asking(self, question: Question, deadline_s: float) -> AsyncIterator[Asked]:
+        """Begins to embed the question; what is not needed by the end is given up."""
+        degraded = DegradedNotes()
+        embedding = asyncio.create_task(self._vector(question, degraded, cut(deadline_s)))
+        try:
+            yield Asked(question, embedding, degraded)
+        finally:
+            if not embedding.done():
+                await end(embedding)
+
+    async def now(self, asked: Asked, reads: RecordReads, deadline_s: float) -> Gathered:
         """Candidates as things stand, those not projected yet included.
 
         What awaits projection is read before the indexes are asked: the other way round, a row applied and settled in
         between would be in neither.
         """
-        words = query_tokens(question.text)
+        question, degraded = asked.question, asked.degraded
         for index in self._parts.projectors.unlevel:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
-        observe = self._parts.observe_stage
-        vector, pending = await asyncio.gather(
-            timed(observe, "embed", self._vector(question, degraded, deadline_s)),
-            timed(observe, "pending", self._not_projected(question, degraded, deadline_s)),
-        )
-        near, texts = await asyncio.gather(
-            timed(observe, "vector", self._by_meaning(question, vector, degraded, deadline_s)),
-            timed(observe, "text", self._by_words(question, words, degraded, deadline_s)),
-        )
-        ids = await self._select(question, near, texts, degraded, deadline_s)
+        pending = await self._timed("pending", self._not_projected(asked, reads, deadline_s))
+        proposed = await self.propose(asked, frozenset(), cut(deadline_s))
+        ids = [*proposed.fused(question), *await self._instead(asked, reads, deadline_s)]
         rows = {row.memory.memory_id: row for row in pending.candidates}
-        missing = [memory_id for memory_id in ids if memory_id not in rows]
+        missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in rows]
         if missing:
-            fetch = question.reads.fetch(
-                question.scope, missing, question.space.model, question.access_since_us, deadline_s
-            )
-            fetched = await timed(self._parts.observe_stage, "fetch", fetch)
-            rows.update((row.memory.memory_id, row) for row in fetched)
-        scores = {item.memory_id: item for item in texts.get("text", ())}
+            fetch = reads.fetch(question.scope, missing, question.space.model, question.access_since_us, deadline_s)
+            rows.update((row.memory.memory_id, row) for row in await self._timed("fetch", fetch))
         unindexed = frozenset(row.memory.memory_id for row in pending.candidates)
-        return Gathered(rows, vector, words, scores, frozenset(rows) if degraded.any_of("text_index") else unindexed)
-
-    async def then(self, question: Question, as_of_us: int, degraded: DegradedNotes, deadline_s: float) -> Gathered:
-        """Candidates as they were recorded at an instant, scored from the record store alone."""
-        vector, past = await asyncio.gather(
-            self._vector(question, degraded, deadline_s),
-            question.reads.history(question.scope, as_of_us, question.space.model, MAX_PENDING, deadline_s),
+        return Gathered(
+            rows,
+            asked.vector,
+            query_tokens(question.text),
+            {item.memory_id: item for item in proposed.texts.get("text", ())},
+            frozenset(rows) if degraded.any_of("text_index") else unindexed,
         )
+
+    async def then(self, asked: Asked, reads: RecordReads, as_of_us: int, deadline_s: float) -> Gathered:
+        """Candidates as they were recorded at an instant, scored from the record store alone."""
+        question = asked.question
+        past = await reads.history(question.scope, as_of_us, question.space.model, MAX_PENDING, deadline_s)
         if past.truncated:
-            degraded.add(
+            asked.degraded.add(
                 "record_store", "HISTORY_TRUNCATED", f"the newest {MAX_PENDING} memories of then were searched"
             )
         rows = {row.memory.memory_id: row for row in past.candidates}
+        vector = await asked.vector_by(deadline_s)
         return Gathered(rows, vector, query_tokens(question.text), unindexed_ids=frozenset(rows))
+
+    async def propose(self, asked: Asked, but: frozenset[str], deadline_s: float) -> Proposed:
+        """What the indexes propose, `but` some by name; an index that does not answer is noted."""
+        near, texts = await asyncio.gather(
+            self._timed("vector", self._by_meaning(asked, deadline_s)) if "vector_index" not in but else _nothing([]),
+            self._timed("text", self._by_words(asked, deadline_s)) if "text_index" not in but else _nothing({}),
+        )
+        return Proposed(near, texts)
 
     async def _vector(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
         ttl_s = question.policies.cache.query_embedding_ttl_s
         embedding = self._parts.query_embeddings.embed(
             question.space.embedder, question.scope, question.text, ttl_s, deadline_s
         )
-        return await _or_degraded(embedding, None, degraded, "found by words and recency")
+        return await self._timed("embed", _or_degraded(embedding, None, degraded, BY_WORDS))
 
-    async def _by_meaning(
-        self, question: Question, vector: Vector | None, degraded: DegradedNotes, deadline_s: float
-    ) -> list[Candidate]:
+    async def _by_meaning(self, asked: Asked, deadline_s: float) -> list[Candidate]:
+        question, retrieve = asked.question, asked.question.policies.retrieve
+        vector = await asked.vector_by(cut(deadline_s))
         if vector is None:
             return []
-        retrieve = question.policies.retrieve
         top_k = question.top_k * retrieve.vector_candidates
         vectors = question.space.vectors
         search = vectors.search(question.scope, vector, question.filter, top_k, retrieve.vector_ef, deadline_s)
-        return await _or_degraded(search, [], degraded, "found by words and recency")
+        return await _or_degraded(search, [], asked.degraded, BY_WORDS)
 
-    async def _by_words(
-        self, question: Question, words: tuple[str, ...], degraded: DegradedNotes, deadline_s: float
-    ) -> dict[str, list[Candidate]]:
+    async def _by_words(self, asked: Asked, deadline_s: float) -> dict[str, list[Candidate]]:
+        question, texts = asked.question, self._parts.texts
         top_k = question.top_k * question.policies.retrieve.text_candidates
-        asked = {"text": words, "identifiers": question.intent.identifiers}
-        found: dict[str, list[Candidate]] = {}
-        for name, tokens in asked.items():
-            if tokens:
-                search = self._parts.texts.search(question.scope, tokens, question.filter, top_k, deadline_s)
-                found[name] = await _or_degraded(search, [], degraded, "found by meaning and recency")
-        return found
+        wanted = {"text": query_tokens(question.text), "identifiers": question.intent.identifiers}
+        searches = {
+            name: texts.search(question.scope, tokens, question.filter, top_k, deadline_s)
+            for name, tokens in wanted.items()
+            if tokens
+        }
+        found = await asyncio.gather(
+            *(_or_degraded(search, None, asked.degraded, BY_MEANING) for search in searches.values())
+        )
+        return {name: hits for name, hits in zip(searches, found, strict=True) if hits is not None}
 
-    async def _not_projected(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Pending:
-        applied = self._parts.projectors.applied
-        pending = await question.reads.pending(
+    async def _not_projected(self, asked: Asked, reads: RecordReads, deadline_s: float) -> Pending:
+        applied, question = self._parts.projectors.applied, asked.question
+        pending = await reads.pending(
             question.scope, applied, question.space.model, question.access_since_us, MAX_PENDING, deadline_s
         )
         if pending.truncated:
-            degraded.add(
+            asked.degraded.add(
                 "vector_index", "PROJECTION_BEHIND", f"only the newest {MAX_PENDING} unprojected were searched"
             )
         return pending
 
-    async def _select(
-        self,
-        question: Question,
-        near: list[Candidate],
-        texts: dict[str, list[Candidate]],
-        degraded: DegradedNotes,
-        deadline_s: float,
-    ) -> Sequence[str]:
-        retrieve = question.policies.retrieve
-        top_n = question.top_k * max(retrieve.vector_candidates, retrieve.text_candidates)
-        ids = fuse({"vector": near, **texts}, retrieve.fusion, top_n)
+    async def _instead(self, asked: Asked, reads: RecordReads, deadline_s: float) -> Sequence[str]:
+        """What is looked through in place of an index that did not take part."""
+        question, degraded = asked.question, asked.degraded
         if not degraded.any_of("vector_index", "text_index", "embedder"):
-            return ids
-        listing = ListQuery((State.ACTIVE,), question.filter, top_n)
-        recent = await question.reads.list_memories(question.scope, listing, deadline_s)
-        return list(dict.fromkeys((*ids, *(memory.memory_id for memory in recent))))
+            return ()
+        listing = ListQuery((State.ACTIVE,), question.filter, question.most_candidates)
+        recent = reads.list_memories(question.scope, listing, deadline_s)
+        if not (degraded.any_of("text_index") and degraded.any_of("vector_index", "embedder")):
+            return [memory.memory_id for memory in await recent]
+        degraded.reword(BY_USE, "vector_index", "text_index", "embedder")
+        most_used = reads.most_used(
+            question.scope, question.filter, question.access_since_us, question.most_candidates, deadline_s
+        )
+        found, used = await asyncio.gather(recent, most_used)
+        return [*(memory.memory_id for memory in found), *used]
+
+    async def _timed(self, stage: str, work: Awaitable[T]) -> T:
+        return await timed(self._parts.observe_stage, stage, work)
+
+
+async def _nothing(value: T) -> T:
+    return value
 
 
 async def _or_degraded(call: Awaitable[T], instead: T, degraded: DegradedNotes, fallback: str) -> T:
     try:
         return await call
     except BackendUnavailable as error:
-        degraded.add(error.backend, "BACKEND_UNAVAILABLE", fallback)
+        degraded.add(error.backend, BACKEND_UNAVAILABLE, fallback)
         return instead

@@ -2,6 +2,11 @@
 
 Retrievers and fusion select candidates; rank scores them, always with every signal. Rows come from the record store by
 id, which drops what an index still holds but the store does not; rows not projected yet are scored from the store.
+
+While the record store is down, or too slow for the caller's deadline, candidates and rows come from the indexes alone
+(`pipelines.without_records`), unless the question is about the past (`as_of`). Such an answer leaves no trace: no
+retrieval, no access, nothing in the cache; and it has no position. A cached answer is as right as ever then: it is
+found only under the stamp of its scope, which every change that was acknowledged replaces.
 """
 
 import asyncio
@@ -9,25 +14,24 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dataplane.changes import AccessRecord, RetrievalRecord
-from dataplane.codec import fields_of, parse_body
+from dataplane.codec import fields_of
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.expiry import has_expired
 from dataplane.logic.filters import matches
 from dataplane.logic.intent import read_intent
-from dataplane.logic.overlap import identifiers_held, word_overlap
-from dataplane.logic.rank import Ranked, Ranking, RankInput, effective_weights, rank
+from dataplane.logic.rank import Ranked, Ranking, effective_weights, rank
 from dataplane.logic.strength import is_cold
 from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
 from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
-from dataplane.pipelines.retrieve import Gathered, Question, Retrieval
+from dataplane.pipelines.relevance import rank_inputs
+from dataplane.pipelines.retrieve import Asked, Gathered, Question, Retrieval
 from dataplane.pipelines.spaces import Spaces
-from dataplane.pipelines.stages import ObserveStage, timing
+from dataplane.pipelines.stages import ObserveStage, cut, timing
+from dataplane.pipelines.without_records import BACKEND, NOT_AS_FRESH, WithoutRecords
 from dataplane.ports import Clock, RecordReads, RecordStore
 from memplane.errors import InvalidField, Unavailable
 from memplane.policy.effective import NamespacePolicies, lineage
@@ -59,7 +63,10 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
-    """The hits, best first, the weights they were scored with, and what the answer says about itself."""
+    """The hits, best first, the weights they were scored with, and what the answer says about itself.
+
+    `position` 0: nothing is known of what it holds, for it was made without the record store.
+    """
 
     hits: tuple[Ranked, ...]
     weights: Weights
@@ -79,10 +86,20 @@ class SearchParts:
     answers: AnswerCache
     spaces: Spaces
     retrieval: Retrieval
+    without_records: WithoutRecords
     recorder: Recorder
     clock: Clock
     new_search_id: Callable[[], str]
     observe_stage: ObserveStage
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Candidates, the position up to which they are whole, and where they were read (None: not in the store)."""
+
+    gathered: Gathered
+    position: int
+    reads: RecordReads | None
 
 
 class SearchPipeline:
@@ -94,7 +111,7 @@ class SearchPipeline:
     async def search(self, query: SearchQuery, caller: Caller, deadline_s: float) -> SearchAnswer:
         """The memories that answer.
 
-        Raises PermissionDenied when no namespace is readable, Unavailable when the record store is down.
+        Raises PermissionDenied when no namespace is readable, Unavailable when nothing is left to answer from.
         """
         scope, omitted = _authorise(query, caller)
         policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
@@ -108,7 +125,8 @@ class SearchPipeline:
         if found.is_known:
             self._parts.observe_stage("cached", now_s() - begun_s)
         search_id = self._parts.new_search_id()
-        self._record(search_id, query, scope, caller, found.hits)
+        if found.is_recorded:
+            self._record(search_id, query, scope, caller, found.hits)
         return SearchAnswer(
             hits=found.hits,
             weights=found.weights,
@@ -129,26 +147,45 @@ class SearchPipeline:
     async def _find(
         self, query: SearchQuery, caller: Caller, scope: Scope, policies: NamespacePolicies, deadline_s: float
     ) -> Found:
-        degraded = DegradedNotes()
-        try:
-            reads = await self._parts.store.reads(query.at_least_as_fresh, deadline_s)
-            position = await _position(reads, query, deadline_s)
-            question = self._question(query, reads, scope, policies)
-            gathered = await self._gather(question, query, degraded, deadline_s)
-        except BackendUnavailable as error:
-            raise Unavailable(error.backend) from error
+        question = self._question(query, scope, policies)
+        async with self._parts.retrieval.asking(question, deadline_s) as asked:
+            source = await self._source(asked, query, deadline_s)
         now_us = self._parts.clock.now_us()
+        gathered = source.gathered
         shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, caller, now_us)]
         with timing(self._parts.observe_stage, "rank"):
             ranked, weights = self._rank(question, query, gathered, shown, now_us)
-        return Found(tuple(ranked), weights, position, degraded, reads)
+        return Found(tuple(ranked), weights, source.position, asked.degraded, source.reads)
 
-    def _question(self, query: SearchQuery, reads: RecordReads, scope: Scope, policies: NamespacePolicies) -> Question:
+    async def _source(self, asked: Asked, query: SearchQuery, deadline_s: float) -> "_Source":
+        """The candidates, from the record store or else from the indexes."""
+        try:
+            return await self._from_records(asked, query, cut(deadline_s))
+        except BackendUnavailable as error:
+            if query.as_of_us is not None:
+                raise Unavailable(error.backend) from error
+        try:
+            gathered = await self._parts.without_records.gather(asked, deadline_s)
+        except BackendUnavailable as error:
+            raise Unavailable(BACKEND) from error
+        if query.at_least_as_fresh:
+            asked.degraded.reword(NOT_AS_FRESH, BACKEND)
+        return _Source(gathered, 0, None)
+
+    async def _from_records(self, asked: Asked, query: SearchQuery, deadline_s: float) -> "_Source":
+        reads = await self._parts.store.reads(query.at_least_as_fresh, deadline_s)
+        position = await _position(reads, query, deadline_s)
+        if query.as_of_us is None:
+            gathered = await self._parts.retrieval.now(asked, reads, deadline_s)
+        else:
+            gathered = await self._parts.retrieval.then(asked, reads, query.as_of_us, deadline_s)
+        return _Source(gathered, position, reads)
+
+    def _question(self, query: SearchQuery, scope: Scope, policies: NamespacePolicies) -> Question:
         turns = [turn for turn in query.context_turns if turn][-CONTEXT_TURNS:]
         window_us = policies.retrieve.frequency_window_days * DAY_US
         return Question(
             space=self._parts.spaces.current,
-            reads=reads,
             scope=scope,
             text="\n".join((*turns, query.query)),
             filter=query.filter,
@@ -157,13 +194,6 @@ class SearchPipeline:
             policies=policies,
             access_since_us=self._parts.clock.now_us() - window_us,
         )
-
-    async def _gather(
-        self, question: Question, query: SearchQuery, degraded: DegradedNotes, deadline_s: float
-    ) -> Gathered:
-        if query.as_of_us is None:
-            return await self._parts.retrieval.now(question, degraded, deadline_s)
-        return await self._parts.retrieval.then(question, query.as_of_us, degraded, deadline_s)
 
     def _rank(
         self,
@@ -181,7 +211,7 @@ class SearchPipeline:
             intent=question.intent,
             task_type=query.task_type,
         )
-        items = _inputs(shown, question, gathered, ranking)
+        items = rank_inputs(shown, question, gathered, ranking)
         least = query.min_confidence
         if least is None:
             least = question.policies.retrieve.min_confidence
@@ -222,38 +252,6 @@ async def _position(reads: RecordReads, query: SearchQuery, deadline_s: float) -
     return position
 
 
-def _inputs(
-    rows: Sequence[StoredCandidate], question: Question, gathered: Gathered, ranking: Ranking
-) -> list[RankInput]:
-    by_meaning = _by_meaning(rows, question, gathered)
-    words_count = (
-        ranking.policy.weights.text > 0 or bool(ranking.intent.identifiers) or all(x is None for x in by_meaning)
-    )
-    by_words = WordRelevance(gathered, estimate=words_count)
-    named = frozenset(ranking.intent.identifiers)
-    contents = [parse_body(row.memory).content for row in rows]
-    return [
-        RankInput(
-            candidate=row,
-            similarity=meaning,
-            text=by_words.of(row),
-            identifiers_held=identifiers_held(named, content) if named else 0,
-            says_query=content == question.text,
-            words=by_words.held_by(row),
-        )
-        for row, meaning, content in zip(rows, by_meaning, contents, strict=True)
-    ]
-
-
-def _by_meaning(rows: Sequence[StoredCandidate], question: Question, gathered: Gathered) -> list[float | None]:
-    if gathered.vector is None:
-        return [None] * len(rows)
-    embedded = [row.embedding for row in rows if row.embedding is not None]
-    cosines = (np.stack(embedded) @ gathered.vector).tolist() if embedded else []
-    relevance = iter(question.space.embedder.relevance(question.text, cosines))
-    return [next(relevance) if row.embedding is not None else None for row in rows]
-
-
 def _reference_us(query: SearchQuery, now_us: int) -> int:
     """The "now" of freshness: as the caller says, else the time that is asked about, else now."""
     given = (query.reference_time_us, query.as_of_us)
@@ -280,36 +278,3 @@ def _may_show(memory: Memory, question: Question, query: SearchQuery, caller: Ca
     if not query.include_cold and query.as_of_us is None and is_cold(memory, now_us, decay):
         return False
     return question.filter == EVERYTHING or matches(question.filter, fields_of(memory))
-
-
-class WordRelevance:
-    """Relevance by words, 0 to 1: the index's score over the best one's.
-
-    A row that the index did not list is estimated by its word overlap (where words count at all): in full when the
-    index does not know this version of it, else at most what the last listed one has.
-    """
-
-    def __init__(self, gathered: Gathered, *, estimate: bool):
-        self._gathered = gathered
-        self._asked = frozenset(gathered.query_tokens)
-        self._estimate = estimate
-        scores = [item.score for item in gathered.text_scores.values()]
-        self._best = max(scores, default=0.0)
-        self._cut = min(scores, default=0.0) / self._best if self._best > 0 else 1.0
-
-    def held_by(self, row: StoredCandidate) -> tuple[str, ...]:
-        """Tokens of the query that this version of a row holds, where the index told them."""
-        listed = self._gathered.text_scores.get(row.memory.memory_id)
-        return listed.terms if listed is not None and listed.version == row.memory.version else ()
-
-    def of(self, row: StoredCandidate) -> float | None:
-        """The relevance of a row; None when it is unknown."""
-        memory = row.memory
-        listed = self._gathered.text_scores.get(memory.memory_id)
-        if listed is not None and listed.version == memory.version and self._best > 0:
-            return listed.score / self._best
-        if not self._estimate or not self._asked:
-            return None
-        overlap = word_overlap(self._asked, parse_body(memory).content)
-        indexed = listed is None and memory.memory_id not in self._gathered.unindexed_ids
-        return overlap * self._cut if indexed else overlap

@@ -10,8 +10,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SHARE = 0.8
+"""How much of the time that is left a stage may take when others follow it. Unmeasured."""
+
 ObserveStage = Callable[[str, float], None]
 """Hears that a stage took so many seconds."""
+
+
+def cut(deadline_s: float) -> float:
+    """The deadline of a stage after which another one must still find time before `deadline_s`."""
+    now_s = asyncio.get_running_loop().time()
+    return now_s + SHARE * max(0.0, deadline_s - now_s)
 
 
 async def timed(observe: ObserveStage, stage: str, work: Awaitable[T]) -> T:

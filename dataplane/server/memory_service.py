@@ -137,7 +137,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         response = memory_service_pb2.SearchMemoriesResponse(
             search_id=found.search_id,
             policy_version=caller.snapshot.version,
-            consistency_token=consistency_token(found.position),
+            consistency_token=consistency_token(found.position) if found.position else "",
             omitted_namespaces=found.omitted_namespaces,
             degraded=found.degraded.messages(),
         )

@@ -46,6 +46,7 @@ class FaultyVectorIndex(InMemoryVectorIndex):
     def __init__(self, dimension: int) -> None:
         super().__init__(dimension)
         self.switch = Switch()
+        self.has_defect = False
 
     async def search(self, *arguments: Any) -> Any:
         self.switch.check("vector_index")
@@ -53,6 +54,8 @@ class FaultyVectorIndex(InMemoryVectorIndex):
 
     async def upsert(self, *arguments: Any) -> None:
         self.switch.check("vector_index")
+        if self.has_defect:
+            raise ValueError("a defect")
         await super().upsert(*arguments)
 
 
@@ -160,15 +163,14 @@ async def test_what_the_vector_index_missed_is_projected_when_it_is_back() -> No
         await eventually_async(indexed, lambda versions: written.memory.id in versions, 10)
 
 
-async def test_without_the_record_store_nothing_is_pretended() -> None:
+async def test_without_the_record_store_and_a_queue_a_write_is_refused() -> None:
     records = FaultyRecordStore()
     async with running_plane(records=records) as plane:
         await write(plane, "The ladder is behind the shed")
         records.switch.off = True
-        for call in (search(plane, "ladder"), write(plane, "The ladder is gone")):
-            with pytest.raises(grpc.aio.AioRpcError) as failed:
-                await call
-            assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await write(plane, "The ladder is gone")
+        assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
         records.switch.off = False
         assert contents(await search(plane, "ladder")) == ["The ladder is behind the shed"]
 
@@ -176,16 +178,10 @@ async def test_without_the_record_store_nothing_is_pretended() -> None:
 async def test_a_defect_in_an_index_costs_an_attempt_and_the_memory_is_found_all_the_same() -> None:
     vectors = FaultyVectorIndex(384)
     async with running_plane(vectors=vectors) as plane:
-        broken: Any = vectors
-        upsert = broken.upsert
-
-        async def fail(*_arguments: Any) -> None:
-            raise ValueError("a defect")
-
-        broken.upsert = fail
+        vectors.has_defect = True
         written = await write(plane, "The ladder is behind the shed")
         assert contents(await search(plane, "ladder")) == ["The ladder is behind the shed"]
-        broken.upsert = upsert
+        vectors.has_defect = False
 
         async def indexed() -> Any:
             await plane.stores.records.replay_dead_letters("vector_index:hash-384@node", [], 1e12)

@@ -103,7 +103,7 @@ _CACHE = {
     "bury": _WRITE,
     "unbury": _WRITE,
     "buried": _READ,
-    "continuity": _BACKGROUND,
+    "continuity": _READ,
     "vouch": _BACKGROUND,
     "is_vouched": _READ,
 }
