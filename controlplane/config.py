@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memplane.config_file import read_config_file
-from memplane.settings import ANNOUNCEMENTS, METRICS_HELP, Secret, Setting, config_file_of, read_settings
+from memplane.rpc.lifetime import SETTINGS as LIFETIME
+from memplane.rpc.lifetime import Lifetime
+from memplane.settings import (
+    ANNOUNCEMENTS,
+    METRICS_HELP,
+    PARENT,
+    PARENT_HELP,
+    Secret,
+    Setting,
+    config_file_of,
+    read_settings,
+)
 
 PREFIX = "MEMPLANE_CONTROL_"
 MAX_HEARTBEAT_S = 5.0
@@ -33,6 +44,8 @@ class ControlPlaneConfig:
     metrics_listen: str
     ready_file: Path | None
     announce: str
+    parent_pid: int
+    lifetime: Lifetime
 
 
 SETTINGS = (
@@ -49,6 +62,8 @@ SETTINGS = (
     Setting("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 5"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
+    Setting(PARENT, "0", PARENT_HELP),
+    *LIFETIME,
 )
 
 
@@ -71,4 +86,6 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         heartbeat_s=given.number("heartbeat-s", 0.1, MAX_HEARTBEAT_S),
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),
+        parent_pid=int(given.number(PARENT, 0, 2**31)),
+        lifetime=Lifetime.of(given),
     )

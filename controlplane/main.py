@@ -24,8 +24,18 @@ from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from memplane.errors import MemPlaneError
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, log_to_stderr, say_ready, told_to_stop
-from memplane.rpc.interceptors import ErrorInterceptor
+from memplane.process import (
+    FolderInUse,
+    SystemClock,
+    announce,
+    end_with_parent,
+    lock_folder,
+    log_to_stderr,
+    say_ready,
+    told_to_stop,
+)
+from memplane.rpc.interceptors import ErrorInterceptor, at_once
+from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
 from memplane.settings import BadConfig
@@ -38,7 +48,6 @@ ADMIN = "memplane.v1.PolicyAdminService"
 DISCOVERY = "memplane.v1.PolicyDiscoveryService"
 FOLDER = "memplane.v1.PolicyFolder"
 """Health name of the watched folder: SERVING while its content is not refused and the watch is alive."""
-STOP_GRACE_S = 3.0
 _HEALTH_POLL_S = 0.5
 
 
@@ -53,10 +62,14 @@ class ControlPlane:
     server: grpc.aio.Server
     health: health.aio.HealthServicer
     port: int
+    underway: Underway
 
 
 async def serve(config: ControlPlaneConfig) -> None:
-    """Serves until SIGTERM or SIGINT. Raises FolderInUse, AddressInUse, BadSigningKey, UnknownSchema or OSError."""
+    """Serves until SIGTERM or SIGINT, then drains.
+
+    Raises FolderInUse, AddressInUse, BadSigningKey, UnknownSchema or OSError.
+    """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_folder(config.data_dir, "control plane"))
         plane = await _build(config, stack)
@@ -66,13 +79,14 @@ async def serve(config: ControlPlaneConfig) -> None:
             await plane.watch.look()
             background.append(asyncio.create_task(plane.watch.run(), name="policy-folder"))
         told = told_to_stop()
+        end_with_parent(config.parent_pid)
         await plane.server.start()
         address = f"{config.listen.rpartition(':')[0]}:{plane.port}"
         log.info("serving on %s", address)
         announce(config.ready_file, address)
         say_ready(config.announce, "control", address)
         await told.wait()
-        await _stop(plane, background)
+        await _stop(plane, background, config.lifetime)
 
 
 async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPlane:
@@ -81,7 +95,9 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     builder = SnapshotBuilder(key, config.bootstrap_admin_sha256)
     snapshots = Snapshots(builder.access_without_policy())
     metrics = ControlPlaneMetrics()
-    server = new_server([ErrorInterceptor(metrics.calls.count)])
+    underway = Underway()
+    interceptor = ErrorInterceptor(metrics.calls.count, underway.around(at_once))
+    server = new_server([interceptor], config.lifetime.options())
     port = bind(server, config.listen)
     store = await RevisionStore.open(config.data_dir / "revisions.sqlite3")
     stack.push_async_callback(store.close)
@@ -90,7 +106,10 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     stack.push_async_callback(reloader.drain)
     stack.push_async_callback(compiler.close)
     discovery = PolicyDiscoveryServicer(
-        snapshots, fleet, clock, StreamOptions(config.node_key_sha256, config.heartbeat_s)
+        snapshots,
+        fleet,
+        clock,
+        StreamOptions(config.node_key_sha256, config.heartbeat_s, config.lifetime.max_connection_age_s),
     )
     watch = FolderWatch(config.policy_folder, reloader, WatchOptions()) if config.policy_folder else None
     metrics.tell_of(fleet, lambda: watch.problem if watch else "")
@@ -98,9 +117,8 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     admin = PolicyAdminServicer(reloader, store, snapshots, fleet, lambda: watch.problem if watch else "")
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
-    return ControlPlane(
-        snapshots, reloader, discovery, watch, server, add_health_and_reflection(server, (ADMIN, DISCOVERY)), port
-    )
+    servicer = add_health_and_reflection(server, (ADMIN, DISCOVERY))
+    return ControlPlane(snapshots, reloader, discovery, watch, server, servicer, port, underway)
 
 
 async def _tell_health(plane: ControlPlane) -> None:
@@ -113,14 +131,15 @@ async def _tell_health(plane: ControlPlane) -> None:
         await asyncio.sleep(_HEALTH_POLL_S)
 
 
-async def _stop(plane: ControlPlane, background: Sequence[asyncio.Task[None]]) -> None:
+async def _stop(plane: ControlPlane, background: Sequence[asyncio.Task[None]], lifetime: Lifetime) -> None:
+    log.info("stopping: calls are taken for another %g s", lifetime.drain_s)
+    await drain(plane.health, lifetime)
+    plane.discovery.close()
+    await finish(plane.server, plane.underway, lifetime)
     for task in background:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-    await plane.health.enter_graceful_shutdown()
-    plane.discovery.close()
-    await plane.server.stop(STOP_GRACE_S)
     log.info("stopped")
 
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memplane.config_file import SECTIONS, Table, read_config_file
+from memplane.rpc.lifetime import SETTINGS as LIFETIME
+from memplane.rpc.lifetime import Lifetime
 from memplane.settings import (
     ANNOUNCEMENTS,
     METRICS_HELP,
+    PARENT,
+    PARENT_HELP,
     BadConfig,
     Secret,
     Setting,
@@ -64,6 +68,8 @@ class DataPlaneConfig:
     projector_paused: bool
     ready_file: Path | None
     announce: str
+    parent_pid: int
+    lifetime: Lifetime
 
 
 SETTINGS = (
@@ -82,6 +88,8 @@ SETTINGS = (
     Setting("projector", "on", "on, or paused: commit writes but do not project them into the indexes"),
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
+    Setting(PARENT, "0", PARENT_HELP),
+    *LIFETIME,
 )
 
 _MIGRATE_SETTINGS = (
@@ -112,6 +120,8 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         projector_paused=given.choice("projector", ("on", "paused")) == "paused",
         ready_file=given.path("ready-file"),
         announce=given.choice("announce", ANNOUNCEMENTS),
+        parent_pid=int(given.number(PARENT, 0, 2**31)),
+        lifetime=Lifetime.of(given),
     )
 
 

@@ -36,8 +36,18 @@ from dataplane.server.operations import OperationsService
 from dataplane.stores import CannotOpen, Stores, open_stores
 from dataplane.wiring import Surroundings, Wired, beacons_over, wire
 from memplane import __version__
-from memplane.process import FolderInUse, SystemClock, announce, lock_folder, log_to_stderr, say_ready, told_to_stop
+from memplane.process import (
+    FolderInUse,
+    SystemClock,
+    announce,
+    end_with_parent,
+    lock_folder,
+    log_to_stderr,
+    say_ready,
+    told_to_stop,
+)
 from memplane.rpc.interceptors import CallCounter, ErrorInterceptor
+from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server
 from memplane.settings import BadConfig
@@ -47,7 +57,6 @@ from memplane.v1.memory_service_pb2_grpc import add_MemoryServiceServicer_to_ser
 
 log = logging.getLogger("memplane.dataplane")
 
-STOP_GRACE_S = 5.0
 MAINTENANCE = "memplane.v1.MaintenanceService"
 
 
@@ -68,7 +77,7 @@ class DataPlane:
 
 
 async def serve(config: DataPlaneConfig) -> None:
-    """Serves until SIGTERM or SIGINT.
+    """Serves until SIGTERM or SIGINT, then drains.
 
     Raises NoTrustedKey, FolderInUse, AddressInUse, StoreInUse, SchemaTooNew, Misconfigured, CannotOpen or OSError.
     """
@@ -78,19 +87,22 @@ async def serve(config: DataPlaneConfig) -> None:
         calls, metrics = Calls(), DataPlaneMetrics()
         holder = PolicyHolder()
         admission = CallAdmission(holder.require, metrics.observe_admission)
-        server = new_server([ErrorInterceptor(_both(calls, metrics), admission)])
+        underway = Underway()
+        interceptor = ErrorInterceptor(_both(calls, metrics), underway.around(admission))
+        server = new_server([interceptor], config.lifetime.options())
         address = f"{config.listen.rpartition(':')[0]}:{bind(server, config.listen)}"
         stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
         stores = await open_stores(config, stack, SystemClock(), metrics.observe_backend)
         plane = _build(config, stores, server, (calls, metrics, admission, holder), address)
         background = await _start(plane, paused=config.projector_paused)
         told = told_to_stop()
+        end_with_parent(config.parent_pid)
         await server.start()
         log.info("serving on %s", address)
         announce(config.ready_file, address)
         say_ready(config.announce, "data", address)
         await told.wait()
-        await _stop(plane, background)
+        await _stop(plane, background, underway, config.lifetime)
 
 
 def _build(
@@ -153,10 +165,14 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(each) for each in loops]
 
 
-async def _stop(plane: DataPlane, background: Sequence[asyncio.Task[None]]) -> None:
+async def _stop(
+    plane: DataPlane, background: Sequence[asyncio.Task[None]], underway: Underway, lifetime: Lifetime
+) -> None:
+    log.info("stopping: calls are taken for another %g s", lifetime.drain_s)
+    await drain(plane.health, lifetime)
+    plane.wired.operations.stop_waiting()
+    await finish(plane.server, underway, lifetime)
     await end(*background)
-    await plane.health.enter_graceful_shutdown()
-    await plane.server.stop(STOP_GRACE_S)
     await plane.stream.stop()
     await plane.wired.stop()
     await plane.stores.spaces.stop()

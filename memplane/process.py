@@ -1,6 +1,7 @@
 """What each plane's process needs of the system: the clock, a lock on its folder, signals, a ready file."""
 
 import asyncio
+import ctypes
 import fcntl
 import json
 import logging
@@ -16,6 +17,10 @@ OURS = "memplane"
 """How the names of our own loggers begin. Libraries may log every call, with its address and what stands in it."""
 WORDY = ("elastic_transport", "psycopg.pool")
 """Libraries that warn of every failed call, of which our own modules tell once."""
+
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+PR_SET_PDEATHSIG = 1
+"""See prctl(2)."""
 
 
 class FolderInUse(Exception):
@@ -82,9 +87,31 @@ def say_ready(how: str, name: str, address: str) -> None:
 
 
 def told_to_stop() -> asyncio.Event:
-    """An event of the running loop that SIGTERM and SIGINT set; to be made before anybody hears of the process."""
+    """An event of the running loop that SIGTERM and SIGINT set; to be made before anybody hears of the process.
+
+    The second signal ends the process at once, as kill -9 does: whoever sends it has waited long enough.
+    """
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+
+    def tell() -> None:
+        told.set()
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in STOPPING:
+        loop.add_signal_handler(number, tell)
     return told
+
+
+def end_with_parent(parent_pid: int) -> None:
+    """Has the system send SIGTERM when the process that started this one dies; on Linux, elsewhere nothing happens.
+
+    `parent_pid` is that process, 0 for none: if it is gone already, the signal comes at once.
+    """
+    if not parent_pid or sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        os.kill(os.getpid(), signal.SIGTERM)

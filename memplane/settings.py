@@ -20,6 +20,9 @@ ANNOUNCEMENTS = ("none", "text", "json")
 
 METRICS_HELP = "address of the Prometheus metrics, HOST:PORT, port 0 for any free one; none: no metrics"
 
+PARENT = "parent-pid"
+PARENT_HELP = "process that started this one: stop in order when it dies (Linux); 0: go on"
+
 
 class Secret(str):
     """A text that prints as stars."""

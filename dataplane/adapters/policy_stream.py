@@ -156,8 +156,7 @@ class PolicyStream:
         silence_s = self._options.silence_s
         answer = self._message()
         answer.node.CopyFrom(self._options.node)
-        while True:
-            response = await self._exchange(call, answer, silence_s)
+        while (response := await self._exchange(call, answer, silence_s)) is not None:
             self._holder.control_plane_connected, self._last_failure = True, ""
             if response.HasField("snapshot"):
                 answer = await self._answer_snapshot(response)
@@ -169,16 +168,19 @@ class PolicyStream:
 
     async def _exchange(
         self, call: _Call, message: discovery_pb2.StreamPoliciesRequest, silence_s: float
-    ) -> discovery_pb2.StreamPoliciesResponse:
+    ) -> discovery_pb2.StreamPoliciesResponse | None:
+        """The next response; None when the control plane has ended the stream in good order after others."""
         try:
             async with asyncio.timeout(silence_s):
                 await call.write(message)
                 response = await call.read()
         except TimeoutError as error:
             raise StreamLost(f"silent for {silence_s:.1f} s") from error
-        if not isinstance(response, discovery_pb2.StreamPoliciesResponse):
-            raise StreamLost("the control plane ended the stream")
-        return response
+        if isinstance(response, discovery_pb2.StreamPoliciesResponse):
+            return response
+        if self._holder.control_plane_connected:
+            return None
+        raise StreamLost("the control plane ended the stream")
 
     async def _answer_snapshot(
         self, response: discovery_pb2.StreamPoliciesResponse

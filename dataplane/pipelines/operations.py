@@ -114,6 +114,11 @@ class OperationsPipeline:
     def __init__(self, store: RecordStore, queue: WriteQueue | None):
         self._store = store
         self._queue = queue
+        self._is_stopping = False
+
+    def stop_waiting(self) -> None:
+        """Has those who wait answered with what stands, for the process is to end."""
+        self._is_stopping = True
 
     async def get(self, name: str, caller: Caller, deadline_s: float) -> operations_pb2.Operation:
         """The operation as it stands; raises OperationNotFound, or Unavailable when what would know does not answer."""
@@ -132,7 +137,7 @@ class OperationsPipeline:
         while True:
             operation = await self.get(name, caller, deadline_s)
             remaining_s = until_s - loop.time()
-            if operation.done or remaining_s <= 0:
+            if operation.done or remaining_s <= 0 or self._is_stopping:
                 return operation
             await asyncio.sleep(min(pause_s, remaining_s))
             pause_s = min(2 * pause_s, LONGEST_LOOK_S)

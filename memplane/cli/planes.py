@@ -1,6 +1,7 @@
 """Both planes on the embedded stores, as two processes: what `up`, `demo`, `eval` and the end-to-end tests start."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -189,8 +190,11 @@ def _data_command(settings: PlaneSettings, control_address: str, admin_sha256: s
 
 
 def _common(settings: PlaneSettings) -> dict[str, str]:
+    """They stop with us, at once: nobody balances calls between them and others."""
+    common = {"--parent-pid": str(os.getpid()), "--drain-s": "0"}
     metrics = {} if settings.metrics else {"--metrics-listen": "none"}
-    return {"--config": str(settings.config), **metrics} if settings.config else metrics
+    config = {"--config": str(settings.config)} if settings.config else {}
+    return {**common, **metrics, **config}
 
 
 def _flat(arguments: dict[str, str]) -> list[str]:

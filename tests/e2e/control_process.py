@@ -55,6 +55,7 @@ class ControlProcess:
         flags: Mapping[str, str] = {
             "--listen": self.listen,
             "--metrics-listen": "none",
+            "--drain-s": "0",
             "--data-dir": str(self.data_dir),
             "--policy-folder": str(self.folder),
             "--bootstrap-admin-sha256": hash_api_key(ADMIN_KEY),

@@ -49,6 +49,7 @@ class DataProcess:
         flags = {
             "--listen": "127.0.0.1:0",
             "--metrics-listen": "none",
+            "--drain-s": "0",
             "--data-dir": str(self.data_dir),
             "--control": self.control,
             "--trusted-key": str(self.trusted_key),
