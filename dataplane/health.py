@@ -1,14 +1,17 @@
-"""Tells health what holds: alive always; reads and writes with a policy and a record store that does them.
+"""Tells health what holds: alive always; reads and writes with a policy and one way to do them.
 
-Services: "" (the process lives), READS and WRITES. A record store that reads and takes no writes, as on a full disk,
-leaves READS serving. One small write may still find a place in SQLite's log when larger ones fail: so free space is
-looked at, too.
+Services: "" (the process lives), READS and WRITES. No store's failure ends the first: a process that is started again
+because its database is away helps nobody. READS needs the record store, or indexes and tombstones that can stand in for
+it (`pipelines.without_records`). WRITES needs a record store that takes them, or a durable queue. A record store that
+reads and takes no writes, as on a full disk, leaves READS serving. One small write may still find a place in SQLite's
+log when larger ones fail: so free space is looked at, too.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from grpc_health.v1 import health
 
@@ -32,24 +35,29 @@ PROBE = "health"
 """The marker that the check writes."""
 
 
-class HealthChecks:
-    """Looks every CHECK_INTERVAL_S, and tells `servicer` and `reporter`.
+@dataclass(frozen=True, slots=True)
+class HealthParts:
+    """What is looked at.
 
-    `free_bytes` tells how much the record store's disk has left; it may block, and raise OSError.
+    `without_records` raises BackendUnavailable when no search could be answered without the record store; its argument
+    is a deadline. `free_bytes` tells how much the disk of this process's folder has left; it may block, and raise
+    OSError. `own_queue`: the queue lies on that disk.
     """
 
+    records: RecordStore
+    queue: WriteQueue | None
+    without_records: Callable[[float], Awaitable[None]]
+    free_bytes: Callable[[], int]
+    own_queue: bool = True
+
+
+class HealthChecks:
+    """Looks every CHECK_INTERVAL_S, and tells `servicer` and `reporter`."""
+
     def __init__(
-        self,
-        records: RecordStore,
-        queue: WriteQueue | None,
-        free_bytes: Callable[[], int],
-        holder: PolicyHolder,
-        reporter: Reporter,
-        servicer: health.aio.HealthServicer,
+        self, parts: HealthParts, holder: PolicyHolder, reporter: Reporter, servicer: health.aio.HealthServicer
     ):
-        self._records = records
-        self._queue = queue
-        self._free_bytes = free_bytes
+        self._parts = parts
         self._holder = holder
         self._reporter = reporter
         self._servicer = servicer
@@ -67,23 +75,38 @@ class HealthChecks:
         """Looks once."""
         no_reads = await _problem_of(self._read())
         await set_health(self._servicer, "", serving=True)
-        await set_health(self._servicer, READS, serving=self._holder.current is not None and not no_reads)
+        await self._set(READS, no_reads and await _problem_of(self._parts.without_records(_in_s(CHECK_INTERVAL_S))))
         no_writes = no_reads or await _problem_of(self._write())
-        await set_health(self._servicer, WRITES, serving=self._holder.current is not None and not no_writes)
+        await self._set(WRITES, no_writes and await _problem_of(self._enqueue()))
         self._note(no_reads or (f"takes no writes: {no_writes}" if no_writes else ""))
 
+    async def _set(self, service: str, problem: str) -> None:
+        await set_health(self._servicer, service, serving=self._holder.current is not None and not problem)
+
     async def _read(self) -> None:
-        deadline_s = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
-        self._reporter.note_progress(await self._records.progress(deadline_s))
-        self._reporter.memory_count = await self._records.count(deadline_s)
-        if self._queue is not None:
-            with suppress(BackendUnavailable):  # its examination tells
-                self._reporter.queue_depth = await self._queue.depth(deadline_s)
+        deadline_s = _in_s(CHECK_INTERVAL_S)
+        self._reporter.note_progress(await self._parts.records.progress(deadline_s))
+        self._reporter.memory_count = await self._parts.records.count(deadline_s)
+        with suppress(BackendUnavailable):  # its examination tells
+            await self._read_queue()
 
     async def _write(self) -> None:
-        deadline_s = asyncio.get_running_loop().time() + WRITE_CHECK_S
-        await self._records.save_marker(PROBE, 0, deadline_s)
-        free_bytes = await asyncio.to_thread(self._free_bytes)
+        await self._parts.records.save_marker(PROBE, 0, _in_s(WRITE_CHECK_S))
+        await self._room()
+
+    async def _enqueue(self) -> None:
+        if self._parts.queue is None:
+            raise BackendUnavailable("queue", "there is none")
+        await self._read_queue()
+        if self._parts.own_queue:
+            await self._room()
+
+    async def _read_queue(self) -> None:
+        if self._parts.queue is not None:
+            self._reporter.queue_depth = await self._parts.queue.depth(_in_s(CHECK_INTERVAL_S))
+
+    async def _room(self) -> None:
+        free_bytes = await asyncio.to_thread(self._parts.free_bytes)
         if free_bytes < LEAST_FREE_BYTES:
             needed = f"{free_bytes // 1024} KiB left on the disk; it needs {LEAST_FREE_BYTES // 1024} KiB"
             raise BackendUnavailable(BACKEND, needed)
@@ -101,6 +124,10 @@ class HealthChecks:
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK_INTERVAL_S):
                 await self._holder.wait_loaded()
+
+
+def _in_s(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
 
 
 async def _problem_of(work: Awaitable[None]) -> str:

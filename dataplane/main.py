@@ -22,7 +22,7 @@ from dataplane.config import DataPlaneConfig, read_config
 from dataplane.ending import end
 from dataplane.errors import Misconfigured
 from dataplane.examine import Examiner
-from dataplane.health import READS, HealthChecks
+from dataplane.health import READS, HealthChecks, HealthParts
 from dataplane.index_watch import IndexWatch, WatchOptions
 from dataplane.metrics import DataPlaneMetrics
 from dataplane.pipelines.beacons import Beacons
@@ -132,12 +132,20 @@ def _build(
         examiner=Examiner(stores.backends),
         watch=IndexWatch(wired.records, wired.maintenance.checks, clock, WatchOptions()),
         beacons=beacons_over(wired, config.node_id, WitnessFile(config.data_dir / "last_beacon")),
-        checks=HealthChecks(
-            wired.records, stores.queue, lambda: shutil.disk_usage(config.data_dir).free, holder, reporter, servicer
-        ),
+        checks=HealthChecks(_looked_at(config, wired), holder, reporter, servicer),
         reporter=reporter,
         server=server,
         health=servicer,
+    )
+
+
+def _looked_at(config: DataPlaneConfig, wired: Wired) -> HealthParts:
+    return HealthParts(
+        wired.records,
+        wired.stores.queue,
+        wired.without_records.check,
+        lambda: shutil.disk_usage(config.data_dir).free,
+        own_queue=wired.stores.parts["queue"] == "sqlite",
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2
 
 from dataplane.errors import BackendUnavailable
-from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks
+from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks, HealthParts
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.report import Calls, Reporter
 from tests.integration.harness import FixtureClock
@@ -39,15 +39,22 @@ async def states(servicer: health.aio.HealthServicer) -> dict[str, bool]:
 class Looking:
     """Health checks of a store; the policy is there unless told otherwise."""
 
-    def __init__(self, store: FailingStore, has_policy: bool = True) -> None:
+    def __init__(
+        self, store: FailingStore, has_policy: bool = True, queue: FailingStore | None = None, own_queue: bool = False
+    ) -> None:
         self.free_bytes = LEAST_FREE_BYTES
+        self.stands_in = False
         holder = PolicyHolder()
         if has_policy:
             holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
-        given: Any = store
+        given: Any = HealthParts(store, queue, self._without_records, lambda: self.free_bytes, own_queue=own_queue)  # type: ignore[arg-type]
         self.servicer = health.aio.HealthServicer()
         self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")], FixtureClock())  # type: ignore[arg-type]
-        self.checks = HealthChecks(given, None, lambda: self.free_bytes, holder, self.reporter, self.servicer)
+        self.checks = HealthChecks(given, holder, self.reporter, self.servicer)
+
+    async def _without_records(self, _deadline_s: float) -> None:
+        if not self.stands_in:
+            raise BackendUnavailable("record_store")
 
     async def look(self) -> tuple[dict[str, bool], str]:
         """What health says, and what the report says of the record store."""
@@ -92,3 +99,37 @@ async def test_a_store_that_does_not_read_serves_nothing(method: str) -> None:
     found, detail = await Looking(FailingStore(method)).look()
     assert found == {"": True, READS: False, WRITES: False}
     assert detail == "the disk is full (SQLITE_FULL)"
+
+
+async def test_while_indexes_and_tombstones_stand_in_for_the_store_reads_are_served() -> None:
+    looking = Looking(FailingStore("progress"))
+    looking.stands_in = True
+    assert await looking.look() == ({"": True, READS: True, WRITES: False}, "the disk is full (SQLITE_FULL)")
+    looking.stands_in = False
+    found, _ = await looking.look()
+    assert found == {"": True, READS: False, WRITES: False}
+
+
+async def test_standing_in_is_of_no_use_without_a_policy() -> None:
+    looking = Looking(FailingStore("progress"), has_policy=False, queue=FailingStore())
+    looking.stands_in = True
+    found, _ = await looking.look()
+    assert found == {"": True, READS: False, WRITES: False}
+
+
+@pytest.mark.parametrize("fails", ["progress", "save_marker"])
+async def test_a_queue_that_answers_takes_writes_for_a_store_that_does_not(fails: str) -> None:
+    queue = FailingStore()
+    looking = Looking(FailingStore(fails), queue=queue)
+    assert (await looking.look())[0][WRITES]
+    queue.fails = {"depth"}
+    assert not (await looking.look())[0][WRITES]
+
+
+async def test_a_queue_on_the_same_full_disk_takes_nothing() -> None:
+    looking = Looking(FailingStore(), queue=FailingStore(), own_queue=True)
+    looking.free_bytes = LEAST_FREE_BYTES - 1
+    assert not (await looking.look())[0][WRITES]
+    elsewhere = Looking(FailingStore(), queue=FailingStore(), own_queue=False)
+    elsewhere.free_bytes = LEAST_FREE_BYTES - 1
+    assert (await elsewhere.look())[0][WRITES]
