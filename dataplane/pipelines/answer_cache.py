@@ -22,6 +22,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import Scope
 from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.stages import cut
 from dataplane.ports import Cache, Clock, RecordReads, RecordStore
 from dataplane.row_codec import LAYOUT, pack, unpack
@@ -75,13 +76,15 @@ class _Place:
 class AnswerCache:
     """Answers from the cache where it can; equal questions that come at once are answered once.
 
-    `hears_all` False: other processes change memories without this cache's hearing of it, so nothing comes from it.
+    What was kept in another past of the record store (`lineage`) is not found again. `hears_all` False: other processes
+    change memories without this cache's hearing of it, so nothing comes from it.
     """
 
-    def __init__(self, cache: Cache, store: RecordStore, clock: Clock, *, hears_all: bool):
+    def __init__(self, cache: Cache, store: RecordStore, clock: Clock, lineage: Lineage, *, hears_all: bool):
         self._cache = cache
         self._store = store
         self._clock = clock
+        self._lineage = lineage
         self._hears_all = hears_all
         self._being_found: dict[_Place, asyncio.Event] = {}
 
@@ -89,7 +92,7 @@ class AnswerCache:
         """The known answer, else what `find` finds. A cache that does not answer makes it slower, not wrong."""
         if wish.ttl_s <= 0 or not self._hears_all:
             return await find()
-        key = f"answer:{hashlib.sha256((LAYOUT + wish.words).encode()).hexdigest()}"
+        key = f"answer:{hashlib.sha256(f'{LAYOUT}{self._lineage.name} {wish.words}'.encode()).hexdigest()}"
         try:
             stamp, value = await asyncio.gather(
                 self._cache.stamp(wish.scope, deadline_s), self._value(wish, key, deadline_s)

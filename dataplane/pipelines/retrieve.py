@@ -18,6 +18,7 @@ from dataplane.logic.intent import Intent
 from dataplane.logic.tokens import query_tokens
 from dataplane.model import Candidate, Filter, Scope, State, StoredCandidate, Vector
 from dataplane.pipelines.degraded import BACKEND_UNAVAILABLE, DegradedNotes
+from dataplane.pipelines.lineage import RECORD_STORE_RESTORED, Lineage
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.query_embedding import QueryEmbeddings
 from dataplane.pipelines.spaces import VectorSpace
@@ -114,6 +115,7 @@ class RetrieveParts:
     texts: TextIndex
     query_embeddings: QueryEmbeddings
     projectors: Projectors
+    lineage: Lineage
     observe_stage: ObserveStage
 
 
@@ -143,6 +145,8 @@ class Retrieval:
         question, degraded = asked.question, asked.degraded
         for index in self._parts.projectors.unlevel:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
+        if self._parts.lineage.is_restored:
+            degraded.add("record_store", RECORD_STORE_RESTORED, "answered from an older state: memories may be missing")
         pending = await self._timed("pending", self._not_projected(asked, reads, deadline_s))
         proposed = await self.propose(asked, frozenset(), cut(deadline_s))
         ids = [*proposed.fused(question), *await self._instead(asked, reads, deadline_s)]

@@ -110,6 +110,8 @@ async def test_a_record_store_that_goes_back_under_a_data_plane_is_said_until_it
         restore(records, backup)
         await until(has_problem(beacons, "record_store", RECORD_STORE_RESTORED), 2)
         assert await faults(maintenance) != {}
+        answer = await client.search("dept.sales", "Letter 3 came")
+        assert [(each.backend, each.reason) for each in answer.degraded] == [("record_store", RECORD_STORE_RESTORED)]
         for kind in ("VECTOR", "TEXT"):
             ended = await done(maintenance, await maintenance.reindex(kind, repair_only=True))
             assert ended.done

@@ -12,7 +12,7 @@ time left.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from dataplane.errors import BackendUnavailable
@@ -21,16 +21,20 @@ from dataplane.ports import Cache, RecordReads, RecordStore
 from dataplane.row_codec import LAYOUT, pack, unpack
 
 
-def hot_memories(inner: RecordStore, cache: Cache, ttl_s: float = 300.0) -> RecordStore:
-    """The same record store, whose `fetch` goes by way of the cache."""
-    return cast(RecordStore, _HotMemories(inner, cache, ttl_s))
+def hot_memories(inner: RecordStore, cache: Cache, past: Callable[[], str], ttl_s: float = 300.0) -> RecordStore:
+    """The same record store, whose `fetch` goes by way of the cache.
+
+    `past` names the record store's past: rows of another one are not found.
+    """
+    return cast(RecordStore, _HotMemories(inner, cache, past, ttl_s))
 
 
 class _HotMemories:
     """Stands for `inner`."""
 
-    def __init__(self, inner: RecordStore, cache: Cache, ttl_s: float):
+    def __init__(self, inner: RecordStore, cache: Cache, past: Callable[[], str], ttl_s: float):
         self._inner = inner
+        self._past = past
         self._cache = cache
         self._ttl_s = ttl_s
         self._layout = hashlib.sha256(LAYOUT.encode()).hexdigest()[:16]
@@ -52,7 +56,7 @@ class _HotMemories:
         ids = list(dict.fromkeys(memory_ids))
         try:
             stamp = await self._cache.stamp(scope, deadline_s)
-            prefix = f"row:{self._layout}:{stamp}:{access_since_us // DAY_US}:{model}:"
+            prefix = f"row:{self._layout}:{self._past()}:{stamp}:{access_since_us // DAY_US}:{model}:"
             known = await self._known(scope, [prefix + memory_id for memory_id in ids], deadline_s)
         except BackendUnavailable:
             return await self._inner.fetch(scope, memory_ids, model, access_since_us, deadline_s)

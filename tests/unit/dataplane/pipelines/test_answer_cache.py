@@ -11,6 +11,7 @@ from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import Scope, StoredCandidate
 from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.degraded import DegradedNotes
+from dataplane.pipelines.lineage import Lineage
 from memplane.policy.model import Weights
 from tests.contract.builders import NAMESPACE, NOW_US, commit_of, fields_of, memory_of, vector_of
 
@@ -53,7 +54,8 @@ class Parts:
         self.clock = StandingClock()
         self.cache = InProcessCache(100_000, lambda: self.clock.time_us / 1e6)
         self.store = InMemoryRecordStore(fields_of)
-        self.answers = AnswerCache(self.cache, self.store, self.clock, hears_all=True)
+        self.lineage = Lineage()
+        self.answers = AnswerCache(self.cache, self.store, self.clock, self.lineage, hears_all=True)
         self.finding = Finding(self.store)
 
     async def ask(self, wish: Wish = WISH) -> Found:
@@ -92,6 +94,16 @@ async def test_an_equal_question_gets_the_same_answer_without_finding_it_again(p
 )
 async def test_another_question_is_found_anew(parts: Parts, other: Wish) -> None:
     assert await parts.times_after_two(WISH, other) == 2
+
+
+async def test_an_answer_of_a_past_that_is_gone_is_found_anew(parts: Parts) -> None:
+    await parts.ask()
+    parts.lineage.is_restored = True
+    await parts.ask()
+    assert parts.finding.times == 2
+    parts.lineage.is_restored, parts.lineage.era = False, 1
+    await parts.ask()
+    assert parts.finding.times == 3
 
 
 async def test_an_answer_holds_for_its_time(parts: Parts) -> None:
@@ -186,7 +198,7 @@ async def test_without_the_cache_every_question_is_found(parts: Parts, method: s
 
 
 async def test_a_cache_that_does_not_hear_of_all_changes_answers_nothing(parts: Parts) -> None:
-    parts.answers = AnswerCache(parts.cache, parts.store, parts.clock, hears_all=False)
+    parts.answers = AnswerCache(parts.cache, parts.store, parts.clock, parts.lineage, hears_all=False)
     assert await parts.times_after_two() == 2
 
 

@@ -38,10 +38,11 @@ class CountingStore(InMemoryRecordStore):
 
 class Parts:
     def __init__(self) -> None:
+        self.past = ""
         self.inner = CountingStore()
         self.below = InProcessCache(1_000_000, lambda: 0.0)
         cache = OwingCache(self.below)
-        self.store = hot_memories(cached_records(self.inner, cache), cache)
+        self.store = hot_memories(cached_records(self.inner, cache), cache, lambda: self.past)
 
     async def bodies(self, *memory_ids: str, scope: Scope = SALES, model: str = MODEL) -> list[bytes]:
         rows = await self.store.fetch(scope, memory_ids, model, NOW_US, NEVER_S)
@@ -111,3 +112,10 @@ async def test_what_somebody_else_wrote_into_the_cache_is_passed_over(parts: Par
 
     parts.below.get = garbage  # type: ignore[method-assign,assignment]
     assert await parts.bodies("mem_1") == [b"mem_1"]
+
+
+async def test_rows_of_a_past_that_is_gone_are_fetched_anew(parts: Parts) -> None:
+    await parts.bodies("mem_1")
+    parts.past = "1"
+    await parts.bodies("mem_1")
+    assert parts.inner.asked == ["mem_1", "mem_1"]
