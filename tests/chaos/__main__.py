@@ -1,8 +1,10 @@
 """`python -m tests.chaos`: one run, its fault log and figures, and the line of counts; exit code 1 when not clean."""
 
 import argparse
+import asyncio
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import uvloop
 
-from tests.chaos.runner import Plan, run
+from tests.chaos.runner import Outcome, Plan, run
 from tests.chaos.stack import Options
 
 QUEUES = {"embedded": ("sqlite", "sqlite"), "company": ("redis", "postgres")}
@@ -24,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     queue = given.queue or QUEUES[given.stores][given.seed % 2]
     options = Options(given.stores, folder, queue, given.embedder)
     plan = Plan(given.seconds, given.operations, given.seed, given.clients, given.only)
-    outcome = uvloop.run(run(options, plan, _say))
+    outcome = uvloop.run(_run(options, plan))
     for line in outcome.lines():
         _say(line)
     if outcome.is_clean and given.folder is None:
@@ -33,6 +35,14 @@ def main(arguments: Sequence[str]) -> int:
         _say(f"history and logs: {folder}")
         _say(f"again: python -m tests.chaos {shlex.join(arguments)}")
     return 0 if outcome.is_clean else 1
+
+
+async def _run(options: Options, plan: Plan) -> Outcome:
+    """Ends its processes on SIGTERM, too."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await run(options, plan, _say)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,13 +11,14 @@ from typing import cast
 
 from tests.chaos.checker import Report, check
 from tests.chaos.faults import heal_all, menu_of, strike
+from tests.chaos.final import read_final_state
 from tests.chaos.footprint import Footprint
-from tests.chaos.history import Entry, FinalState, read_history
+from tests.chaos.history import Entry, FinalState, HistoryWriter, read_history
 from tests.chaos.level import Levels
 from tests.chaos.plan import Fault, Menu, Round, rounds
 from tests.chaos.stack import Options, Stack, running
 from tests.chaos.units import ServerUnit
-from tests.chaos.workload import Workload, read_final_state
+from tests.chaos.workload import Workload
 
 LEVEL_WITHIN_S = 60.0
 """After a round has healed."""
@@ -84,6 +85,7 @@ class _Run:
     plan: Plan
     workload: Workload
     levels: Levels
+    faults: HistoryWriter
     say: Say
     failures: list[str] = field(default_factory=list)
     fault_counts: Counter[str] = field(default_factory=Counter)
@@ -141,7 +143,7 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a data plane that does not stop or start is a finding; told
             self.fail(f"{fault}: {type(error).__name__}: {str(error)[-1500:]}")
         self.fault_counts[fault.kind] += 1
-        self.workload.history.add(
+        self.faults.add(
             Entry(
                 client=HARNESS, tenant=HARNESS, intent=each.number, method="fault", start_s=start_s, end_s=loop.time(),
                 asked={"kind": fault.kind, "target": fault.target},
@@ -175,16 +177,16 @@ class _Run:
 
 async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
     """Runs it. The folder of `options` then holds the history and every log."""
-    history = options.folder / "history.jsonl"
+    history, faults = options.folder / "history.jsonl", options.folder / "faults.jsonl"
     async with running(options) as stack:
         workload = Workload(stack.addresses, stack.api_keys, plan.seed, plan.clients, history)
-        run_ = _Run(stack, plan, workload, Levels(stack), say)
-        await run_.levels.learn()
-        await _load_and_storm(run_)
+        with HistoryWriter(faults) as writer:
+            run_ = _Run(stack, plan, workload, Levels(stack), writer, say)
+            await run_.levels.learn()
+            await _load_and_storm(run_)
         seconds = run_.elapsed_s
         await run_.end()
-        workload.history.close()
-        entries = read_history(history)
+        entries = [*read_history(history), *read_history(faults)]
         final = await read_final_state(stack.addresses, stack.api_keys, stack.places, entries)
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)
