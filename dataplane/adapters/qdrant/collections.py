@@ -7,6 +7,7 @@ from qdrant_client import AsyncQdrantClient, models
 
 from dataplane.adapters.payload_filters import RANGE_FIELDS
 from dataplane.adapters.qdrant.calls import BACKEND, CollectionMissing, Connection, RequestRefused
+from dataplane.adapters.qdrant.filters import MEMORIES
 from dataplane.adapters.qdrant.names import CollectionNames
 from dataplane.adapters.qdrant.options import QdrantOptions
 from dataplane.errors import BackendUnavailable, Misconfigured
@@ -29,6 +30,9 @@ FIELDS: dict[str, models.KeywordIndexParams | models.FloatIndexParams] = {
 }
 """Payload fields with an index. Only the tenant's gets graph links of its own: every other one more makes building the
 graph dearer (8 times for all of them, Edge 2026-11)."""
+
+
+_COMES_BACK = "the next write makes it anew, and it is filled from the record store"
 
 
 class Collections:
@@ -62,11 +66,9 @@ class Collections:
         try:
             info = await self._info(name, deadline_s)
         except CollectionMissing:
-            return [
-                Problem("COLLECTION_MISSING", f"the collection {name} is gone; restart, then Reindex fills it again")
-            ]
+            return [Problem("COLLECTION_MISSING", f"the collection {name} is gone; {_COMES_BACK}")]
         problems = list(self._info_problems(name, info))
-        if not active and info.points_count:
+        if not active and await self._holds_memories(name, deadline_s):
             text = f"no alias {self._names.alias} names an active index though {name} holds memories; Reindex makes it"
             problems.append(Problem("ALIAS_MISSING", text))
         return problems
@@ -74,6 +76,10 @@ class Collections:
     async def metadata(self, name: str, deadline_s: float) -> dict[str, object]:
         """What we wrote on a collection when it was made; empty for one that is not ours. Raises CollectionMissing."""
         return (await self._info(name, deadline_s)).config.metadata or {}
+
+    async def _holds_memories(self, name: str, deadline_s: float) -> bool:
+        counted = await self._connection.call(lambda client: client.count(name, MEMORIES, exact=True), deadline_s)
+        return counted.count > 0
 
     async def _exists(self, name: str, deadline_s: float) -> bool:
         return await self._connection.call(lambda client: client.collection_exists(name), deadline_s)

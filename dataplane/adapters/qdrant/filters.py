@@ -11,6 +11,13 @@ from dataplane.model import Filter, Scope
 ServerCondition = FieldCondition | ServerFilter
 
 
+BEACON = "beacon"
+"""The one term of a point that is no memory; a memory's terms are JSON lists."""
+_IS_BEACON = FieldCondition(key="terms", match=MatchValue(value=BEACON))
+BEACONS = ServerFilter(must=[_IS_BEACON])
+MEMORIES = ServerFilter(must_not=[_IS_BEACON])
+
+
 class ServerDialect:
     """Builds the server's conditions."""
 
@@ -42,8 +49,14 @@ def translate(filter: Filter) -> Translation[ServerCondition]:
 
 
 def scoped(scope: Scope, conditions: Sequence[ServerCondition]) -> ServerFilter:
-    """The filter of a search: the scope's conditions, which only the system scope has none of, and others."""
-    return ServerFilter(must=[*Translator(ServerDialect()).scope(scope), *conditions])
+    """The filter of a search among memories: the scope's conditions and others."""
+    inside = Translator(ServerDialect()).scope(scope) or [MEMORIES]  # the system scope alone has none
+    return ServerFilter(must=[*inside, *conditions])
+
+
+def among(scope: Scope, point_ids: Sequence[str]) -> ServerFilter:
+    """The points of these ids that lie in the scope."""
+    return ServerFilter(must=[HasIdCondition(has_id=list(point_ids)), scoped(scope, ())])
 
 
 def not_newer(versions: dict[str, int]) -> ServerFilter:

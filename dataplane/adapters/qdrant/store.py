@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from qdrant_client import models
 from qdrant_client.conversions.common_types import PointId
 
 from dataplane.adapters.payload_filters import passes
 from dataplane.adapters.qdrant.calls import Connection, RequestRefused
-from dataplane.adapters.qdrant.filters import not_newer, scoped, translate
+from dataplane.adapters.qdrant.filters import MEMORIES, among, not_newer, scoped, translate
 from dataplane.adapters.qdrant.points import candidate, point_id, point_of, terms
 from dataplane.model import Candidate, Filter, IndexEntry, Scope
 
@@ -80,7 +80,7 @@ class PointStore:
         return found
 
     async def read_all(self, collection: str, deadline_s: float) -> AsyncIterator[list[models.Record]]:
-        """Every point, page by page, with the payload KEPT."""
+        """The point of every memory, page by page, with the payload KEPT."""
         offset: PointId | None = None
         while True:
             points, offset = await self._page(collection, offset, deadline_s)
@@ -89,8 +89,16 @@ class PointStore:
                 return
 
     async def count(self, collection: str, deadline_s: float) -> int:
-        """How many points there are, exactly."""
-        return (await self._call(lambda client: client.count(collection, exact=True), deadline_s)).count
+        """How many memories there are, exactly."""
+        counted = await self._call(lambda client: client.count(collection, MEMORIES, exact=True), deadline_s)
+        return counted.count
+
+    async def rows(self, collection: str, scope: Scope, ids: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
+        """Id, version and packed row of those of the points that lie in the scope."""
+        found: list[dict[str, Any]] = []
+        for some in pages(ids, PAGE):
+            found += await self._rows(collection, among(scope, some), deadline_s)
+        return found
 
     async def search(self, collection: str, asked: ScopedSearch, deadline_s: float) -> list[Candidate]:
         """The best points of a scope, best first.
@@ -123,8 +131,15 @@ class PointStore:
         self, collection: str, offset: PointId | None, deadline_s: float
     ) -> tuple[list[models.Record], PointId | None]:
         return await self._call(
-            lambda client: client.scroll(collection, limit=PAGE, offset=offset, with_payload=KEPT), deadline_s
+            lambda client: client.scroll(collection, MEMORIES, limit=PAGE, offset=offset, with_payload=KEPT), deadline_s
         )
+
+    async def _rows(self, collection: str, inside: models.Filter, deadline_s: float) -> list[dict[str, Any]]:
+        wanted = ["memory_id", "version", "row"]
+        points, _ = await self._call(
+            lambda client: client.scroll(collection, inside, limit=PAGE, with_payload=wanted), deadline_s
+        )
+        return [point.payload for point in points if point.payload]
 
     async def _write(self, collection: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
         """A batch that is called invalid is halved until only what is wrong with it is left."""

@@ -7,11 +7,15 @@ now, so that a change of policy hides nothing.
 """
 
 import asyncio
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import chain, starmap
+from typing import TypeVar
 
 from qdrant_client import models
 
+from dataplane.adapters.payload_filters import rows_in
+from dataplane.adapters.qdrant import beacons
 from dataplane.adapters.qdrant.calls import BACKEND, AccessRefused, CollectionMissing, Connection, connect
 from dataplane.adapters.qdrant.collections import Collections, version_problem
 from dataplane.adapters.qdrant.names import CollectionNames
@@ -22,6 +26,9 @@ from dataplane.adapters.qdrant.store import PointStore, ScopedSearch
 from dataplane.errors import BackendUnavailable, EntriesRefused, Misconfigured
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
 from dataplane.ports.backend import Examination, Problem
+
+Found = TypeVar("Found")
+Written = TypeVar("Written")
 
 EVERY_POINT = models.FilterSelector(
     filter=models.Filter(must_not=[models.FieldCondition(key="memory_id", match=models.MatchValue(value=""))])
@@ -43,6 +50,7 @@ class QdrantVectorIndex:
         self._collections = Collections(connection, options, names)
         self._store = PointStore(connection, options.batch_size, quantised=options.quantisation != "none")
         self._partitions = Partitions(connection, names, self._collections, options.partition_refresh_s)
+        self._was_active = False
 
     @classmethod
     async def open(cls, options: QdrantOptions, model: str, dimension: int) -> "QdrantVectorIndex":
@@ -87,21 +95,19 @@ class QdrantVectorIndex:
         if not ids:
             return
         for collection in await self._partitions.all(deadline_s):
-            await self._delete(collection, ids, deadline_s)
+            await self._there(collection, partial(self._delete, collection, ids, deadline_s), deadline_s)
 
     async def search(
         self, scope: Scope, vector: Vector, filter: Filter, top_k: int, ef: int, deadline_s: float
     ) -> list[Candidate]:
         """See the port."""
         check_vector(vector, self._names.dimension, "the vector asked for")
-        if scope.system:
-            collections = await self._partitions.all(deadline_s)
-        else:
-            collections = await self._partitions.covering((*scope.namespaces, *scope.shared), deadline_s)
+        collections = await self._covering(scope, deadline_s)
         asked = ScopedSearch(scope, vector.tolist(), filter, top_k, max(ef, top_k))
         if len(collections) == 1:
-            return await self._search(collections[0], asked, deadline_s)
-        found = await asyncio.gather(*(self._search(each, asked, deadline_s) for each in collections))
+            return await self._store.search(collections[0], asked, deadline_s)
+        searching = {each: self._store.search(each, asked, deadline_s) for each in collections}
+        found = await asyncio.gather(*starmap(self._found, searching.items()))
         return best(chain.from_iterable(found), top_k)
 
     async def versions(self, deadline_s: float) -> dict[str, Held]:
@@ -125,6 +131,29 @@ class QdrantVectorIndex:
         collections = await self._partitions.all(deadline_s)
         return sum([await self._store.count(collection, deadline_s) for collection in collections])
 
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port."""
+        ids = [point_id(memory_id) for memory_id in memory_ids]
+        collections = await self._covering(scope, deadline_s)
+        reading = {each: self._store.rows(each, scope, ids, deadline_s) for each in collections}
+        found = await asyncio.gather(*starmap(self._found, reading.items()))
+        newest_last = sorted(chain.from_iterable(found), key=lambda payload: int(payload["version"]))
+        return rows_in(newest_last)
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port; none while the common collection is gone."""
+        return await beacons.read(self._connection, await self._partitions.all(deadline_s), deadline_s)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port. Raises BackendUnavailable when the common collection was gone; it is there again, empty."""
+        collections = await self._partitions.all(deadline_s)
+        point = beacons.beacon(name, value, self._names.dimension, collections[1:])
+        try:
+            await beacons.save(self._connection, collections, point, deadline_s)
+        except CollectionMissing as error:
+            await self._make_again(deadline_s)
+            raise BackendUnavailable(BACKEND, "a collection was gone and was made anew, empty") from error
+
     async def flush(self, deadline_s: float) -> None:
         """See the port: a write is applied and in Qdrant's log when `upsert` returns."""
         self._connection.check(deadline_s)
@@ -139,7 +168,8 @@ class QdrantVectorIndex:
         for collection in dedicated:
             await self._collections.drop(collection, deadline_s)
             self._partitions.forget(collection)
-        await self._store.remove(common, EVERY_POINT, deadline_s)
+        emptying = partial(self._store.remove, common, EVERY_POINT, deadline_s)
+        await self._there(common, emptying, deadline_s)
 
     async def active_model(self, deadline_s: float) -> str:
         """See the port."""
@@ -151,12 +181,17 @@ class QdrantVectorIndex:
         active = await self._active_collection(deadline_s)
         if active == self._names.common:
             return
+        await self._name(active, deadline_s)
+
+    async def _name(self, active: str, deadline_s: float) -> None:
+        """Puts the alias before our common collection in place of the one that it names."""
         alias, actions = self._names.alias, list[models.AliasOperations]()
         if active:
             actions.append(models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
         create = models.CreateAlias(alias_name=alias, collection_name=self._names.common)
         actions.append(models.CreateAliasOperation(create_alias=create))
         await self._connection.call(lambda client: client.update_collection_aliases(actions), deadline_s)
+        self._was_active = True
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
@@ -188,15 +223,11 @@ class QdrantVectorIndex:
     async def _upsert(self, partition: str, entries: Sequence[IndexEntry], deadline_s: float) -> list[str]:
         """Writes to one partition, then removes from the others what lay there before; so it is found all along."""
         collection = await self._partitions.ready(partition, deadline_s)
-        try:
-            refused = await self._store.write(collection, entries, deadline_s)
-        except CollectionMissing as error:
-            self._partitions.forget(collection)
-            raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
+        refused = await self._there(collection, partial(self._store.write, collection, entries, deadline_s), deadline_s)
         namespaces = {entry.namespace for entry in entries}
         for other in await self._partitions.covering(namespaces, deadline_s):
             if other != collection:
-                await self._store.remove_older(other, entries, deadline_s)
+                await self._there(other, partial(self._store.remove_older, other, entries, deadline_s), deadline_s)
         return refused
 
     async def _delete(self, collection: str, ids: Sequence[str], deadline_s: float) -> None:
@@ -205,15 +236,42 @@ class QdrantVectorIndex:
         if left:
             raise BackendUnavailable(BACKEND, f"{len(left)} deleted points are still in {collection}")
 
-    async def _search(self, collection: str, asked: ScopedSearch, deadline_s: float) -> list[Candidate]:
+    async def _covering(self, scope: Scope, deadline_s: float) -> list[str]:
+        """The collections that may hold memories of the scope."""
+        if scope.system:
+            return await self._partitions.all(deadline_s)
+        return await self._partitions.covering((*scope.namespaces, *scope.shared), deadline_s)
+
+    async def _found(self, collection: str, asking: Awaitable[list[Found]]) -> list[Found]:
+        """What one of several collections answers; a dedicated one that is gone has nothing more."""
         try:
-            return await self._store.search(collection, asked, deadline_s)
-        except CollectionMissing as error:
+            return await asking
+        except CollectionMissing:
+            if not self._names.is_dedicated(collection):
+                raise
+            self._partitions.forget(collection)
+            return []
+
+    async def _there(self, collection: str, write: Callable[[], Awaitable[Written]], deadline_s: float) -> Written:
+        """A write, also when somebody removed the common collection: it is made anew, and the write comes again."""
+        try:
+            return await write()
+        except CollectionMissing:
             if self._names.is_dedicated(collection):
-                self._partitions.forget(collection)
-                return []
-            raise BackendUnavailable(BACKEND, f"the collection {collection} is gone") from error
+                self._partitions.forget(collection)  # the next write makes it
+                raise
+            await self._make_again(deadline_s)
+            return await write()
+
+    async def _make_again(self, deadline_s: float) -> None:
+        """Makes the common collection, and names it by the alias if it was so when we looked last."""
+        await self._collections.make("", deadline_s)
+        if self._was_active and not await self._active_collection(deadline_s):
+            await self._name("", deadline_s)
 
     async def _active_collection(self, deadline_s: float) -> str:
         aliases = (await self._connection.call(lambda client: client.get_aliases(), deadline_s)).aliases
-        return next((each.collection_name for each in aliases if each.alias_name == self._names.alias), "")
+        active = next((each.collection_name for each in aliases if each.alias_name == self._names.alias), "")
+        if active:
+            self._was_active = active == self._names.common
+        return active

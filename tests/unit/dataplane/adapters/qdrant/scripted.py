@@ -49,6 +49,7 @@ def healthy() -> dict[str, Answer]:
             result=wire.UpdateResult(status=wire.UpdateStatus.Completed)
         ),
         "qdrant.Points/Get": lambda _: wire.GetResponse(),
+        "Count": lambda _: wire.CountResponse(result=wire.CountResult(count=1)),
     }
 
 
