@@ -19,7 +19,12 @@ Where that chain could break:
   only when it had the store's last position after the stamp was read (`pipelines.answer_cache`).
 
 Buried before it is known whether the change succeeds, a memory may keep a tombstone without being forgotten, when
-somebody else changed it at the same time. Cached answers with it are then not used until it is changed again.
+somebody else changed it at the same time. Cached answers with it are then not used until it is changed again, and
+searches without the record store leave it out.
+
+What is forgotten is buried again before it is acknowledged: the cache may have lost the first tombstone, and somebody
+may have vouched for it since without having seen the change (`pipelines.vouching`). What stands again is unburied after
+the commit, and looked at after that: who forgot it in between had buried it before.
 """
 
 import asyncio
@@ -95,22 +100,36 @@ class _CachedRecords:
         except BackendUnavailable:
             self._doubt(namespaces)
             raise
+        if forgotten:
+            await self._cache.bury(forgotten, deadline_s)
         await self._cache.drop(namespaces, deadline_s)
-        if restored:
-            changed = {commit.memory.memory_id for commit in _succeeded(commits, results) if commit.memory is not None}
-            await self._cache.unbury(sorted(restored & changed), deadline_s)
+        for commit in _succeeded(commits, results) if restored else ():
+            if commit.memory is not None and commit.memory.memory_id in restored:
+                await self._unbury(commit.scope, commit.memory.memory_id, deadline_s)
         return results
+
+    async def _unbury(self, scope: Scope, memory_id: str, deadline_s: float) -> None:
+        """Takes a tombstone away and, unless the memory is seen to stand then, puts it back."""
+        await self._cache.unbury([memory_id], deadline_s)
+        try:
+            memory = await self._inner.get(scope, memory_id, deadline_s)
+        except BackendUnavailable:
+            memory = None
+        if memory is None or memory.state is not State.ACTIVE:
+            await self._cache.bury([memory_id], deadline_s)
 
     async def _erase(self, erasure: Erasure, deadline_s: float) -> int:
         namespaces = await self._namespaces_of(erasure, deadline_s)
         await self._cache.bury([erasure.memory_id], deadline_s)
         try:
-            return await self._inner.erase(erasure, deadline_s)
+            position = await self._inner.erase(erasure, deadline_s)
+            await self._cache.bury([erasure.memory_id], deadline_s)
         except BackendUnavailable:
             self._doubt(namespaces)
             raise
         finally:
             await self._cache.drop(namespaces, deadline_s)
+        return position
 
     async def _namespaces_of(self, erasure: Erasure, deadline_s: float) -> list[str]:
         if not erasure.scope.system:

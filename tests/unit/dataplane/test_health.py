@@ -47,7 +47,7 @@ class Looking:
         holder = PolicyHolder()
         if has_policy:
             holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
-        given: Any = HealthParts(store, queue, self._without_records, lambda: self.free_bytes, own_queue=own_queue)  # type: ignore[arg-type]
+        given: Any = HealthParts(store, queue, self._without_records, lambda: self.free_bytes, own_queue=own_queue)
         self.servicer = health.aio.HealthServicer()
         self.reporter = Reporter(holder, Calls(), (), [("record_store", "sqlite")], FixtureClock())  # type: ignore[arg-type]
         self.checks = HealthChecks(given, holder, self.reporter, self.servicer)

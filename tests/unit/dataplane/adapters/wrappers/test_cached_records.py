@@ -242,3 +242,44 @@ async def test_a_request_answered_a_second_time_drops_what_may_be_stale(parts: P
 
 async def test_what_the_store_reads_from_is_this_store(parts: Parts) -> None:
     assert await parts.store.reads(0, NEVER_S) is parts.store
+
+
+@pytest.mark.parametrize(("change", "method"), [("forget", "commit"), ("erase", "erase")])
+async def test_a_tombstone_lost_before_the_commit_is_there_when_the_forget_is_acknowledged(
+    parts: Parts, change: str, method: str
+) -> None:
+    inner = getattr(parts.inner, method)
+
+    async def flushed_before(*arguments: Any) -> Any:
+        await parts.below.unbury(["mem_1"], NEVER_S)
+        return await inner(*arguments)
+
+    setattr(parts.inner, method, flushed_before)
+    await _make(change, parts.store)
+    assert await parts.below.buried(["mem_1"], NEVER_S) == {"mem_1"}
+
+
+async def test_who_forgets_while_somebody_else_s_change_unburies_keeps_the_tombstone(parts: Parts) -> None:
+    await parts.below.bury(["mem_1"], NEVER_S)  # of a forget that came to nothing
+    drop = parts.below.drop
+
+    async def forgotten_meanwhile(*arguments: Any) -> None:
+        parts.below.drop = drop  # type: ignore[method-assign]
+        await parts.store.commit([_update(3, "new", state=State.SOFT_DELETED)], NEVER_S)
+        await drop(*arguments)
+
+    parts.below.drop = forgotten_meanwhile  # type: ignore[method-assign,assignment]
+    other = cached_records(parts.inner, OwingCache(parts.below))
+    await other.commit([_update(2, "new")], NEVER_S)
+    assert await parts.below.buried(["mem_1"], NEVER_S) == {"mem_1"}
+
+
+async def test_a_tombstone_is_put_back_when_nobody_can_tell_whether_the_memory_stands(parts: Parts) -> None:
+    await parts.below.bury(["mem_1"], NEVER_S)
+
+    async def down(*_arguments: Any) -> Any:
+        raise BackendUnavailable("record_store")
+
+    parts.inner.get = down  # type: ignore[method-assign,assignment]
+    await parts.store.commit([_update(2, "new")], NEVER_S)
+    assert await parts.below.buried(["mem_1"], NEVER_S) == {"mem_1"}
