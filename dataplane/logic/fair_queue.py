@@ -134,13 +134,16 @@ class FairQueue(Generic[E]):
         self._take(entry)
 
     def newest_of_largest(self, *, by_size: bool) -> E | None:
-        """Who came last where most wait, by number or by bytes, level by level; None: everything was begun."""
+        """Who came last where most wait, by number or by bytes, level by level; None: everything was begun.
+
+        Of equals it is the one whose namespace came last.
+        """
         node = self._root
         while node.children:
             able = [child for child in node.children.values() if child.open_count]
             if not able:
                 return None
-            node = max(able, key=lambda child: child.size if by_size else child.count)
+            node = max(reversed(able), key=lambda child: child.size if by_size else child.count)
         return next((entry for entry in reversed(node.entries) if not entry.is_begun), None)
 
     def _path(self, entry: E) -> list[tuple[_Node[E], str | None]]:

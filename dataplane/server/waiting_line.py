@@ -35,9 +35,10 @@ Observe = Callable[[str, float], None]
 
 @dataclass(eq=False, slots=True)
 class Ticket(Entry):
-    """A call that waits or runs. `places` are those that it holds, 0 while it waits."""
+    """A call that waits or runs. `places` are those that it holds, 0 while it waits; `is_in_line` while it waits."""
 
     places: int = 0
+    is_in_line: bool = False
     granted: asyncio.Future[None] | None = None
 
 
@@ -80,10 +81,8 @@ class WaitingLine:
             self._note_refusal()
             self._observe(REFUSED, 0.0)
             raise self._refusal()
-        self._queue.push(ticket)
-        self._let_in()
+        self._line_up(ticket)
         if not ticket.places:
-            ticket.granted = asyncio.get_running_loop().create_future()
             self._shorten()
             await self._stand(ticket, came_s, min(deadline_s, came_s + self._limits().max_wait_s))
         self._observe(ADMITTED, self._now_s() - came_s)
@@ -91,13 +90,11 @@ class WaitingLine:
     async def again(self, ticket: Ticket, cost: int) -> None:
         """Gives up the call's places and waits, without limit, for those of the next `cost` units of its work."""
         self._give_up_places(ticket)
-        ticket.cost, ticket.is_begun, ticket.granted = cost, True, None
-        self._queue.push(ticket, is_first=True)
-        self._let_in()
-        if not ticket.places:
-            ticket.granted = asyncio.get_running_loop().create_future()
+        ticket.cost, ticket.is_begun = cost, True
+        self._line_up(ticket)
+        if ticket.granted is not None and not ticket.places:
             try:
-                await asyncio.shield(ticket.granted)
+                await ticket.granted
             except asyncio.CancelledError:
                 self.leave(ticket)
                 raise
@@ -106,16 +103,27 @@ class WaitingLine:
         """The call is over, or its caller hung up."""
         if ticket.places:
             self._give_up_places(ticket)
-        elif ticket.granted is not None and not ticket.granted.done():
-            self._queue.remove(ticket)
-            ticket.granted.cancel()
+        elif ticket.is_in_line:
+            self._remove(ticket)
         self._let_in()
+
+    def _line_up(self, ticket: Ticket) -> None:
+        """Puts the call in the line, and in if there is room; else its `granted` tells when it is in, or refused."""
+        ticket.is_in_line, ticket.granted = True, None
+        self._queue.push(ticket, is_first=ticket.is_begun)
+        self._let_in()
+        if not ticket.places:
+            ticket.granted = asyncio.get_running_loop().create_future()
+
+    def _remove(self, ticket: Ticket) -> None:
+        self._queue.remove(ticket)
+        ticket.is_in_line = False
 
     async def _stand(self, ticket: Ticket, came_s: float, until_s: float) -> None:
         assert ticket.granted is not None
         try:
             async with asyncio.timeout_at(until_s):
-                await asyncio.shield(ticket.granted)
+                await ticket.granted
         except TimeoutError:
             if ticket.places:
                 return  # it came in at the last moment
@@ -139,7 +147,7 @@ class WaitingLine:
                 return
             self._queue.pop()
             self._take_places(ticket, places)
-            if ticket.granted is not None:
+            if ticket.granted is not None and not ticket.granted.done():  # else its caller just hung up
                 ticket.granted.set_result(None)
 
     def _has_room(self, ticket: Ticket, places: int, limits: Admission) -> bool:
@@ -149,7 +157,7 @@ class WaitingLine:
         return fits and self.running_places + places <= limits.concurrency
 
     def _take_places(self, ticket: Ticket, places: int) -> None:
-        ticket.places = places
+        ticket.places, ticket.is_in_line = places, False
         self.running_count += 1
         self.running_places += places
         self.running_bytes += ticket.size
@@ -165,11 +173,12 @@ class WaitingLine:
         limits = self._limits()
         while (is_long := self._queue.count > limits.waiting) or self._queue.size > limits.waiting_bytes:
             refused = self._queue.newest_of_largest(by_size=not is_long)
-            if refused is None or refused.granted is None:
-                return
-            self._queue.remove(refused)
+            if refused is None:
+                break
+            self._remove(refused)
             self._note_refusal()
-            refused.granted.set_exception(self._refusal())
+            if refused.granted is not None and not refused.granted.done():
+                refused.granted.set_exception(self._refusal())
         self._let_in()
 
     def _note_refusal(self) -> None:
