@@ -15,7 +15,7 @@ from dataplane.adapters.postgres.clauses import fields_to_json, fill
 from dataplane.adapters.postgres.pool import Parameters, Pool
 from dataplane.errors import BackendUnavailable, EntriesRefused
 from dataplane.logic.fingerprint import fingerprint
-from dataplane.model import SYSTEM_SCOPE, Held, IndexEntry, IndexKey
+from dataplane.model import SYSTEM_SCOPE, Held, IndexEntry, IndexKey, Scope
 from dataplane.ports import Examination
 
 BATCH: Final = 500
@@ -31,6 +31,11 @@ _PAGE: Final = 10_000
 """Entries read at once. Unmeasured."""
 _COUNT = "SELECT count(*) FROM memplane.{table} AS m WHERE {mine}"
 _CLEAR = "DELETE FROM memplane.{table} AS m WHERE {mine}"
+_CLEAR_BEACONS = "DELETE FROM memplane.index_beacons WHERE entries = %(entries)s::text"
+_BEACONS = "SELECT name, value FROM memplane.index_beacons WHERE entries = %(entries)s::text"
+_SAVE_BEACON = """
+INSERT INTO memplane.index_beacons (entries, name, value) VALUES (%(entries)s::text, %(name)s::text, %(value)s::bigint)
+ON CONFLICT (entries, name) DO UPDATE SET value = excluded.value"""
 
 
 class IndexEntries:
@@ -41,6 +46,7 @@ class IndexEntries:
         self._backend = backend
         self._parts = {"table": table, "mine": mine}
         self._parameters = dict(parameters)
+        self._named: Parameters = {"entries": " ".join([table, *map(str, parameters.values())])}
 
     async def upsert(self, statement: str, rows: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
         """Runs a statement that takes `rows`, a JSON array, for each BATCH; see the port for what is refused."""
@@ -92,7 +98,17 @@ class IndexEntries:
 
     async def clear(self, deadline_s: float) -> None:
         """See the port."""
-        await self._run(_CLEAR, {}, deadline_s)
+        clearing = (fill(_CLEAR, **self._parts), self._parameters)
+        await self._pool.transact(SYSTEM_SCOPE, [clearing, (_CLEAR_BEACONS, self._named)], deadline_s)
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port."""
+        return dict(await self._pool.read(SYSTEM_SCOPE, _BEACONS, self._named, deadline_s))
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port."""
+        beacon = {**self._named, "name": name, "value": value}
+        await self._pool.read(SYSTEM_SCOPE, _SAVE_BEACON, beacon, deadline_s)
 
     async def _run(self, statement: str, parameters: Parameters, deadline_s: float) -> list[tuple[Any, ...]]:
         filled = fill(statement, **self._parts)
@@ -121,6 +137,19 @@ class IndexOfEntries:
     async def count(self, deadline_s: float) -> int:
         """See the port."""
         return await self._entries.count(deadline_s)
+
+    async def rows(self, scope: Scope, memory_ids: Sequence[str], deadline_s: float) -> dict[str, bytes]:
+        """See the port: none, for the record store's own database is down whenever they would be asked for."""
+        self._pool.check(deadline_s)
+        return {}
+
+    async def beacons(self, deadline_s: float) -> dict[str, int]:
+        """See the port."""
+        return await self._entries.beacons(deadline_s)
+
+    async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
+        """See the port."""
+        await self._entries.save_beacon(name, value, deadline_s)
 
     async def flush(self, deadline_s: float) -> None:
         """See the port; what was written is visible and durable already."""

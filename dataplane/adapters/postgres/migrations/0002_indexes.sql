@@ -24,6 +24,15 @@ ALTER TABLE memplane.text_entries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SEC
 CREATE POLICY tenant ON memplane.text_entries USING (namespace = ANY ((SELECT memplane.own())::text[])
     OR (pool = 2 AND namespace = ANY ((SELECT memplane.shared())::text[])));
 
+-- Numbers that data planes keep in an index (`entries`: its table, and the tokenizer of text entries), by name; they go
+-- when it is cleared. They are no memories, so no scope narrows them.
+CREATE TABLE memplane.index_beacons (
+    entries text COLLATE "C" NOT NULL,
+    name    text COLLATE "C" NOT NULL,
+    value   bigint           NOT NULL,
+    PRIMARY KEY (entries, name)
+);
+
 -- Which table holds the embeddings of a model, and which model searches use.
 CREATE TABLE memplane.vector_tables (
     model      text COLLATE "C" NOT NULL PRIMARY KEY,
