@@ -11,7 +11,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -257,7 +257,8 @@ class _End(asyncio.Protocol):
         """FIN to this side; what comes for it afterwards is dropped."""
         if self._transport is not None and not self.is_ended and not self._transport.is_closing():
             self.is_ended = True
-            self._transport.write_eof()
+            with suppress(OSError):  # whoever was there may have hung up
+                self._transport.write_eof()
             self._link.close_if_ended()
 
     def close(self) -> None:

@@ -71,10 +71,13 @@ class Connection:
 def connect(options: QdrantOptions) -> Connection:
     """A connection that is made with the first call."""
     grpc_options: dict[str, object] = {
-        "grpc.keepalive_time_ms": 30_000,
-        "grpc.keepalive_timeout_ms": 10_000,
-        "grpc.initial_reconnect_backoff_ms": 200,
-        "grpc.max_reconnect_backoff_ms": 2_000,
+        # One connection carries all calls: one that died in silence is noticed by its pings alone.
+        "grpc.keepalive_time_ms": 5_000,
+        "grpc.keepalive_timeout_ms": 2_000,
+        "grpc.http2.max_pings_without_data": 0,
+        "grpc.initial_reconnect_backoff_ms": 100,
+        "grpc.min_reconnect_backoff_ms": 1_000,  # how long one try to connect may take
+        "grpc.max_reconnect_backoff_ms": 500,
     }
     if options.ca_file is not None:
         grpc_options["root_certificates"] = options.ca_file.read_bytes()
