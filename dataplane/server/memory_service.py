@@ -1,5 +1,6 @@
 """MemoryService over gRPC."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ from memplane.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 
 MAX_BATCH = 1_000
 MAX_TOKEN_BUDGET = 100_000
+READ_TOGETHER = 64
+"""Requests of a batch that are read without a pause: 2 to 3 ms (2026-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         caller = self._caller(context)
         if not 1 <= len(request.requests) <= MAX_BATCH:
             raise InvalidField.one("requests", f"has {len(request.requests)} items; it must have 1 to {MAX_BATCH}")
-        proposals = [self._proposal_or_error(item) for item in request.requests]
+        proposals = await self._proposals(request.requests)
         outcomes = await self._outcomes(proposals, caller, deadline_of(context))
         response = memory_service_pb2.BatchWriteMemoriesResponse(policy_version=caller.snapshot.version)
         position, degraded = 0, dict[str, memory_pb2.Degraded]()
@@ -105,6 +108,17 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         response.consistency_token = consistency_token(position) if position else ""
         response.degraded.extend(degraded.values())
         return response
+
+    async def _proposals(
+        self, requests: Sequence[memory_service_pb2.WriteMemoryRequest]
+    ) -> list[Proposal | MemPlaneError]:
+        """What each request proposes; other calls go on in between."""
+        proposals: list[Proposal | MemPlaneError] = []
+        for request in requests:
+            proposals.append(self._proposal_or_error(request))
+            if len(proposals) % READ_TOGETHER == 0:
+                await asyncio.sleep(0)
+        return proposals
 
     async def _outcomes(
         self, proposals: Sequence[Proposal | MemPlaneError], caller: Caller, deadline_s: float
