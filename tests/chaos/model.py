@@ -116,6 +116,11 @@ class Model:
             self.writes_about[write.namespace, write.subject].append(write)
             for memory_id in write.superseded_ids:
                 self.replacements_of[memory_id].append(write)
+        self._fact_at_end = {
+            memory.id: (memory.namespace, memory.subject, memory.fact_key)
+            for memory in final.memories
+            if memory.fact_key
+        }
         self._writes_of = _writes_by_id(self.writes, self.ids_of)
 
     def _resolve(self, final: FinalState) -> None:
@@ -157,10 +162,14 @@ class Model:
             rival.memory_id != source.memory_id
             and rival.may_follow(source, clocks_skewed=self.clocks_skewed)
             and rival.start_s < before_s
-            for own in self.writes_of(source.memory_id)
-            if own.group is not None
-            for rival in self.groups[own.group]
+            for group in self._facts_of(source.memory_id)
+            for rival in self.groups.get(group, ())
         )
+
+    def _facts_of(self, memory_id: str) -> set[Group]:
+        """What its writes said that it is a statement of, and what the end says, where those are not known."""
+        told = {write.group for write in self.writes_of(memory_id)} | {self._fact_at_end.get(memory_id)}
+        return {group for group in told if group is not None}
 
     def may_be_gone(self, source: Happening, before_s: float) -> bool:
         """Whether a read that ended then may rightly lack the source's memory or its text."""

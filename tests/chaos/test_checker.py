@@ -91,7 +91,7 @@ def story() -> Story:
 
 
 def memory(memory_id: str = "m1", word: str = OWN, state: str = "ACTIVE", version: int = 1, **more: Any) -> FinalMemory:
-    fields = {"tenant": 0, "namespace": NS, "subject": "s0", "kind": "FACT"} | more
+    fields: dict[str, Any] = {"tenant": 0, "namespace": NS, "subject": "s0", "kind": "FACT"} | more
     return FinalMemory(id=memory_id, marker=word, state=state, version=version, **fields)
 
 
