@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import grpc
 import psycopg
 import redis
 from psycopg import sql
+from qdrant_client import grpc as qdrant
 
 from tests.chaos.history import MARKER
 
@@ -85,9 +87,9 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
 def _tables(dsn: str) -> Iterator[tuple[str, bytes]]:
     """Every row of every table as text, bytea as it is."""
     with psycopg.connect(dsn) as connection:
-        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        names = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'memplane'").fetchall()
         for (name,) in names:
-            query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(name))
+            query = sql.SQL("SELECT * FROM {}").format(sql.Identifier("memplane", name))
             with connection.cursor(f"all_{name}") as rows:
                 rows.execute(query)
                 for row in rows:
@@ -120,15 +122,18 @@ def _documents(url: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _payloads(url: str) -> Iterator[tuple[str, bytes]]:
-    names = json.loads(_get(f"{url}/collections"))["result"]["collections"]
-    for name in (entry["name"] for entry in names):
-        asked: dict[str, Any] = {"limit": PAGE_SIZE, "with_payload": True}
-        while True:
-            result = json.loads(_get(f"{url}/collections/{name}/points/scroll", asked))["result"]
-            yield f"qdrant {name}", json.dumps(result["points"], ensure_ascii=False).encode()
-            if result.get("next_page_offset") is None:
-                break
-            asked["offset"] = result["next_page_offset"]
+    with grpc.insecure_channel(url.removeprefix("http://")) as channel:
+        collections = qdrant.CollectionsStub(channel)  # type: ignore[no-untyped-call]  # generated
+        points = qdrant.PointsStub(channel)  # type: ignore[no-untyped-call]  # generated
+        for found in collections.List(qdrant.ListCollectionsRequest(), timeout=30).collections:
+            asked = qdrant.ScrollPoints(collection_name=found.name, limit=PAGE_SIZE)
+            asked.with_payload.enable = True
+            while True:
+                page = points.Scroll(asked, timeout=30)
+                yield f"qdrant {found.name}", page.SerializeToString()
+                if not page.HasField("next_page_offset"):
+                    break
+                asked.offset.CopyFrom(page.next_page_offset)
 
 
 def _get(url: str, body: dict[str, Any] | None = None) -> bytes:
