@@ -1,4 +1,8 @@
-"""Reads one memory, an old version of it, or its history."""
+"""Reads one memory, an old version of it, or its history.
+
+While the record store is down these are UNAVAILABLE, and so are lists: who asks for a memory by its id wants it as it
+stands, to change it or to show it, and neither answer has a place to say that it may be out of date. Searches answer.
+"""
 
 from dataplane.changes import MemoryVersion
 from dataplane.errors import BackendUnavailable

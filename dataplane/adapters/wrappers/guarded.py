@@ -79,6 +79,7 @@ class _Guarded:
         self._inner = inner
         self._port = port
         self._lanes = lanes
+        self._backend = lanes[CallClass.READ].backend
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -86,7 +87,7 @@ class _Guarded:
         if position is None:
             return method
         lane = self._lanes.get(CALL_CLASSES[self._port][name])
-        kept = _through(lane, method, position) if lane is not None else _in_time(method, position)
+        kept = _through(lane, method, position) if lane is not None else _in_time(method, position, self._backend)
         setattr(self, name, kept)
         return kept
 
@@ -97,15 +98,14 @@ class _GuardedRecords(_Guarded):
         self._limits = limits
         self._found: RecordReads = inner
         self._lent: RecordReads = cast(RecordStore, self)
-        backend = lanes[CallClass.READ].backend
-        self.replica = Lane(backend, REPLICA_READS, limits, lambda now: now.timeout_s, self._probe_replica)
+        self.replica = Lane(self._backend, REPLICA_READS, limits, lambda now: now.timeout_s, self._probe_replica)
 
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
         """See the port. The store itself while the replica counts as down."""
         if self.replica.breaker.state is BreakerState.OPEN:
             return cast(RecordStore, self)
         until_s = min(deadline_s, asyncio.get_running_loop().time() + self._limits().timeout_s)
-        found: RecordReads = await _in_time(self._inner.reads, 1)(at_least, until_s)
+        found: RecordReads = await _in_time(self._inner.reads, 1, self._backend)(at_least, until_s)
         if found is self._inner:
             return cast(RecordStore, self)
         if found is not self._found:
@@ -157,12 +157,15 @@ def _through(lane: Lane, method: Method, position: int) -> Method:
     return call
 
 
-def _in_time(method: Method, position: int) -> Method:
-    """The method, cancelled when it has not ended by its own deadline."""
+def _in_time(method: Method, position: int, backend: str) -> Method:
+    """The method, given up when it has not ended by its own deadline."""
 
     async def call(*arguments: Any, **named: Any) -> Any:
         deadline_s = arguments[position] if len(arguments) > position else named["deadline_s"]
-        async with asyncio.timeout_at(deadline_s + GRACE_S):
-            return await method(*arguments, **named)
+        try:
+            async with asyncio.timeout_at(deadline_s + GRACE_S):
+                return await method(*arguments, **named)
+        except TimeoutError:
+            raise BackendUnavailable(backend, "does not answer in time") from None
 
     return call
