@@ -27,9 +27,12 @@ from dataplane.pipelines.purge import PurgeOptions
 from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Embedder, VectorIndex
+from dataplane.server.admission import CallAdmission
 from dataplane.server.memory_service import MemoryService
+from dataplane.server.waiting_line import WaitingLine
 from dataplane.stores import Stores
 from dataplane.wiring import Surroundings, WireOptions, wire
+from memplane.errors import PolicyNotLoaded
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -67,6 +70,7 @@ class Plane:
     projectors: Projectors
     recorder: Recorder
     clock: FixtureClock
+    line: WaitingLine
     codes: list[grpc.StatusCode] = field(default_factory=list)
     snapshot: PolicySnapshot | None = None
 
@@ -77,6 +81,11 @@ class Plane:
     @property
     def vectors(self) -> VectorIndex:
         return self.stores.spaces.current.vectors
+
+    def require(self) -> PolicySnapshot:
+        if self.snapshot is None:
+            raise PolicyNotLoaded
+        return self.snapshot
 
     def use(self, policy: Mapping[str, Any], generation: int = 1) -> None:
         """Puts a policy in force, given as plain sections."""
@@ -116,12 +125,13 @@ async def running_plane(
         pace = WireOptions(projector=options, record_interval_s=0.01)
         wired = wire(made, Surroundings(lambda: plane.snapshot, clock, "node"), pace)
         codes: list[grpc.StatusCode] = []
-        server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code))])
+        admission = CallAdmission(lambda: plane.require(), lambda _outcome, _seconds: None)  # noqa: PLW0108 - there is no plane yet
+        server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code), admission)])
         port = bind(server, "127.0.0.1:0")
         address = f"127.0.0.1:{port}"
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         stub = MemoryServiceStub(channel)
-        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, codes)
+        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, admission.line, codes)
         plane.use(KEEP_ALL if policy is None else policy)
         service = MemoryService(wired.pipelines, lambda: plane.snapshot, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)
