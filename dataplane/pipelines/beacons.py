@@ -26,14 +26,14 @@ BACKENDS = {pb.INDEX_KIND_VECTOR: "vector_index", pb.INDEX_KIND_TEXT: "text_inde
 
 
 class Witness(Protocol):
-    """Where this data plane keeps its last beacon for itself; may block. Raises OSError."""
+    """Where this data plane keeps its last beacon and the newest position for itself; may block. Raises OSError."""
 
-    def read(self) -> int:
-        """The last one; 0: none is known."""
+    def read(self) -> tuple[int, int]:
+        """Both; 0: none is known."""
         ...
 
-    def write(self, number: int) -> None:
-        """Keeps one."""
+    def write(self, number: int, position: int) -> None:
+        """Keeps both."""
         ...
 
 
@@ -77,6 +77,7 @@ class Beacons:
         self._last = 0
         self._position = 0
         self._covered = -1
+        self._witnessed = (0, 0)
         self._lit_at_s: float | None = None
         self._reminded_at_s: float | None = None
         self._is_started = False
@@ -102,7 +103,7 @@ class Beacons:
         The indexes are read first. So what they hold is never ahead of the record store in a healthy house.
         """
         if not self._is_started:
-            self._last = await asyncio.to_thread(self._parts.witness.read)
+            self._last, self._position = await asyncio.to_thread(self._parts.witness.read)
             self._is_started = True
         hear_until_s = asyncio.get_running_loop().time() + self._options.hear_timeout_s
         await asyncio.gather(*(care.hear(hear_until_s) for care in self._cares))
@@ -113,6 +114,7 @@ class Beacons:
         if self._parts.lineage.is_restored:
             return
         await self._light_when_due()
+        await self._witness()
         await asyncio.gather(*(self._tend(care) for care in self._cares))
         self._tell()
 
@@ -123,9 +125,9 @@ class Beacons:
         is_restored = await store.marker(RESTORED, self._deadline()) > era
         self._take(era, is_restored=is_restored)
         stored = await store.marker(self._own, self._deadline())
-        position = await store.last_position(self._deadline())
-        went_back = position < self._position
-        self._position = position
+        known = max(self._position, self._parts.projectors.newest)
+        self._position = await store.last_position(self._deadline())
+        went_back = self._position < known and Beacon.of(self._last).era == era
         if is_ahead(self._last, stored, lineage.era):
             return f"data plane {self._parts.node}"
         self._last = stored
@@ -151,8 +153,7 @@ class Beacons:
     def _take(self, era: int, *, is_restored: bool) -> None:
         lineage = self._parts.lineage
         if is_restored and not lineage.is_restored:
-            for projector in self._parts.projectors:
-                projector.forget_past()
+            self._parts.projectors.forget_past()
         if era != lineage.era:
             self._covered = -1
         lineage.era, lineage.is_restored = era, is_restored
@@ -177,10 +178,18 @@ class Beacons:
         number = following(self._last, self._parts.lineage.era, self._parts.mark())
         await self._parts.store.save_marker(self._own, number, self._deadline())
         self._last, self._covered, self._lit_at_s = number, self._position, now_s
+
+    async def _witness(self) -> None:
+        """Keeps for itself what it knows now."""
+        known = self._last, self._position
+        if known == self._witnessed or not self._last:
+            return
         try:
-            await asyncio.to_thread(self._parts.witness.write, number)
+            await asyncio.to_thread(self._parts.witness.write, *known)
         except OSError as error:
-            log.warning("the beacon was not kept in the data folder: %s", error.strerror)
+            log.warning("what is known of the record store was not kept in the data folder: %s", error.strerror)
+        else:
+            self._witnessed = known
 
     async def _tend(self, care: IndexCare) -> None:
         try:

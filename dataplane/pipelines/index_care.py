@@ -47,6 +47,7 @@ class IndexCare:
         self._repair = ""
         self._lacking = 0
         self._tolerated = 0
+        self._lacked = 0
         self._count_at_s = 0.0
 
     @property
@@ -82,8 +83,10 @@ class IndexCare:
         elif self.projector.is_level:
             held = self.heard.get(self._parts.node, 0)
             if has_lost(held, self._acknowledged, era):
+                self._lacked = 0
                 await self._lose(_words_for(held, self._acknowledged, era), deadline())
             elif await self._lacks_memories(deadline()):
+                self._lacked = self._lacking
                 await self._lose(f"it lacks {self._lacking} memories or more", deadline())
             elif Beacon.of(latest).era == era:
                 await self._keep(held, latest, deadline())
@@ -96,7 +99,7 @@ class IndexCare:
             self._acknowledged = latest
 
     async def _lacks_memories(self, deadline_s: float) -> bool:
-        """Whether two counts in a row found more missing than was left by the last repair."""
+        """Whether two counts in a row found more missing than a repair could not mend."""
         before, started_s = self._lacking, _now_s()
         if started_s < self._count_at_s:
             return False
@@ -128,7 +131,8 @@ class IndexCare:
             return
         counts = await self._parts.checks.count(self.index, deadline_s)
         log.info("%s is repaired (%s)", self.index.name, self._repair)
-        self._repair, self._lacking, self._tolerated = "", 0, counts.lacking
+        self._repair, self._lacking = "", 0
+        self._tolerated = counts.lacking if counts.lacking == self._lacked else 0
         self._acknowledged, self.problem = 0, None
         self.projector.trust()
 

@@ -17,12 +17,16 @@ RETIRE_INTERVAL_S = 3_600.0
 
 
 class Projectors:
-    """The projectors of all indexes that this process follows, those that do not count now included."""
+    """The projectors of all indexes that this process follows, those that do not count now included.
+
+    `newest` is the highest position of a change that was waited for.
+    """
 
     def __init__(self, store: RecordStore, projectors: Sequence[Projector], options: ProjectorOptions):
         self._store = store
         self._projectors = tuple(projectors)
         self._options = options
+        self.newest = 0
         self._retirer: asyncio.Task[None] | None = None
 
     def __iter__(self) -> Iterator[Projector]:
@@ -71,6 +75,7 @@ class Projectors:
         Whether they are, as far as is known: False when the store cannot tell.
         """
         self.wake()
+        self.newest = max(self.newest, *changes.values(), 0)
         try:
             reached = await asyncio.gather(*(item.wait_for(changes, timeout_s) for item in self._counting()))
         except BackendUnavailable:
@@ -99,6 +104,12 @@ class Projectors:
 
     def _name_of(self, target: str) -> str:
         return next((item.name for item in self._projectors if item.target == target), target.partition(":")[0])
+
+    def forget_past(self) -> None:
+        """Forgets every position: the record store has another past now, in which they mean other changes."""
+        self.newest = 0
+        for projector in self._projectors:
+            projector.forget_past()
 
     async def _retire(self) -> None:
         """Ends the outbox rows of indexes that no process follows any more, else they would stay for ever."""

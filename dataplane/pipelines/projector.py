@@ -87,6 +87,7 @@ class Projector:
         self._running.set()
         self._levelled = asyncio.Event()
         self._doubted = False
+        self._owes_redo = False
         self._again = asyncio.Event()
         self._attempt: asyncio.Timeout | None = None
         self._task: asyncio.Task[None] | None = None
@@ -154,8 +155,12 @@ class Projector:
             self._attempt.reschedule(_now_s())
 
     def doubt(self) -> None:
-        """From now on the index may lack old memories, until `trust`."""
-        self._doubted = True
+        """From now on the index may lack old memories, until `trust`.
+
+        What it took and was not settled yet is applied again: it may have gone with the rest.
+        """
+        self._doubted = self._owes_redo = True
+        self._wake.set()
 
     def trust(self) -> None:
         """What was doubted is repaired."""
@@ -351,7 +356,7 @@ class Projector:
     async def _flush(self) -> None:
         await self._projection.index.flush(self._deadline())
         self._unflushed_since_s = None
-        if self._held:
+        if self._held and not self._owes_redo:
             held, self._held = self._held, []
             await self._store.settle_outbox(self.target, self._owner, held, self._deadline())
             await self._advance(0, held)
@@ -373,6 +378,8 @@ class Projector:
 
     async def _release_owed(self) -> None:
         """Before anything is leased again: `position` must not pass rows that this process holds and did not apply."""
+        if self._owes_redo:
+            self._held, self._owes_release, self._owes_redo = [], True, False
         if self._owes_release:
             await self._store.release_outbox(self._owner, self._deadline())
             self._owes_release = False
