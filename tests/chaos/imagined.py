@@ -56,6 +56,7 @@ class Imagined:
         self.memories: dict[str, Stored] = {}
         self.entries: list[Entry] = []
         self._calls = calls
+        self._heard: set[str] = set()
 
     def run(self) -> FinalState:
         """All calls in the order of their effects; the truth at the end."""
@@ -90,6 +91,8 @@ class Imagined:
             return
         if chance < LOST_CALLS:
             self.memories = before
+        if told is not None and not was_lost:
+            self._heard.update({told.get("id", ""), *(hit[0] for hit in told.get("hits", ()))})
         code = "UNAVAILABLE" if was_lost else "OK" if told is not None else "NOT_FOUND"
         self.entries.append(
             Entry(
@@ -132,8 +135,10 @@ class Imagined:
         return [memory for memory in self.memories.values() if memory.tenant == tenant and memory.state in states]
 
     def _target(self, call: Planned) -> Stored | None:
+        """A memory that some client has heard of, as it needs its id; a search only guesses the words."""
         every = ("ACTIVE", "SUPERSEDED", "SOFT_DELETED")
-        known = self._of(call.client % TENANTS, every)
+        stored = self._of(call.client % TENANTS, every)
+        known = stored if call.method == "search" else [memory for memory in stored if memory.id in self._heard]
         return self._random.choice(known) if known else None
 
     def _update(self, call: Planned) -> dict[str, Any] | None:

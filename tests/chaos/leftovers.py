@@ -5,9 +5,11 @@ their files when they see fit is not in the contract.
 """
 
 import asyncio
+import base64
 import json
+import re
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +17,7 @@ import grpc
 import psycopg
 import redis
 from psycopg import sql
-from qdrant_client import grpc as qdrant
+from qdrant_client import grpc as wire
 
 from tests.chaos.history import MARKER
 
@@ -23,6 +25,7 @@ PURGED_WITHIN_S = 90.0
 """The contract says that files are rewritten within seconds to about a minute."""
 
 LOOK_S = 2.0
+BASE64 = re.compile(rb"[A-Za-z0-9+/]{40,}={0,2}")
 CHUNK_BYTES = 1 << 20
 PAGE_SIZE = 1_000
 
@@ -59,7 +62,16 @@ def _leftovers(places: Places, erased: frozenset[str]) -> tuple[str, ...]:
 
 
 def _words(content: bytes) -> Iterator[str]:
-    yield from (match[0] for match in MARKER.finditer(content.decode("latin-1")))
+    """The markers in it, and in what stands in it as base64: indexes keep rows of memories so."""
+    packed = (match[0] for match in BASE64.finditer(content))
+    for part in (content, *(_decoded(text) for text in packed)):
+        yield from (match[0] for match in MARKER.finditer(part.decode("latin-1")))
+
+
+def _decoded(text: bytes) -> bytes:
+    """What is whole of it: a file is read in chunks, which may cut a text."""
+    whole = text.rstrip(b"=")
+    return base64.b64decode(whole[: len(whole) // 4 * 4])
 
 
 def _contents(places: Places) -> Iterator[tuple[str, bytes]]:
@@ -102,8 +114,17 @@ def _bytes(value: object) -> bytes:
 
 def _keys(url: str) -> Iterator[tuple[str, bytes]]:
     with redis.Redis.from_url(url) as client:
+        reads: dict[str, Callable[[bytes], object]] = {
+            "string": client.get,
+            "hash": client.hgetall,
+            "stream": client.xrange,
+            "list": lambda key: client.lrange(key, 0, -1),
+            "set": client.smembers,
+            "zset": lambda key: client.zrange(key, 0, -1),
+        }
         for key in client.scan_iter(count=PAGE_SIZE):
-            yield f"redis {key.decode(errors='replace')[:80]}", bytes(client.dump(key) or b"")
+            value = reads[client.type(key).decode()](key)
+            yield f"redis {key.decode(errors='replace')[:80]}", repr(value).encode()
 
 
 def _documents(url: str) -> Iterator[tuple[str, bytes]]:
@@ -122,18 +143,20 @@ def _documents(url: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _payloads(url: str) -> Iterator[tuple[str, bytes]]:
+    """Every point of every collection, over gRPC, which the peer speaks alone."""
     with grpc.insecure_channel(url.removeprefix("http://")) as channel:
-        collections = qdrant.CollectionsStub(channel)  # type: ignore[no-untyped-call]  # generated
-        points = qdrant.PointsStub(channel)  # type: ignore[no-untyped-call]  # generated
-        for found in collections.List(qdrant.ListCollectionsRequest(), timeout=30).collections:
-            asked = qdrant.ScrollPoints(collection_name=found.name, limit=PAGE_SIZE)
+        collections = wire.CollectionsStub(channel)  # type: ignore[no-untyped-call]
+        points = wire.PointsStub(channel)  # type: ignore[no-untyped-call]
+        names = collections.List(wire.ListCollectionsRequest()).collections
+        for name in (collection.name for collection in names):
+            asked = wire.ScrollPoints(collection_name=name, limit=PAGE_SIZE)
             asked.with_payload.enable = True
             while True:
-                page = points.Scroll(asked, timeout=30)
-                yield f"qdrant {found.name}", page.SerializeToString()
-                if not page.HasField("next_page_offset"):
+                answer = points.Scroll(asked)
+                yield f"qdrant {name}", answer.SerializeToString()
+                if not answer.HasField("next_page_offset"):
                     break
-                asked.offset.CopyFrom(page.next_page_offset)
+                asked.offset.CopyFrom(answer.next_page_offset)
 
 
 def _get(url: str, body: dict[str, Any] | None = None) -> bytes:
