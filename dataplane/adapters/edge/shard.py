@@ -10,12 +10,10 @@ stay on disk, 2 KB for each of 384 dimensions, until `purge` copies the living o
 
 import asyncio
 import shutil
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -26,37 +24,25 @@ from qdrant_edge import (
     EdgeConfig,
     EdgeShard,
     FloatIndexParams,
-    HasIdCondition,
-    IdfParams,
     KeywordIndexParams,
     Point,
-    Query,
     QueryRequest,
-    Record,
-    ScrollRequest,
-    SearchParams,
     UpdateOperation,
 )
-from qdrant_edge import Filter as EdgeFilter
 
-from dataplane.adapters.edge.filters import Translation, translate, translate_scope
+from dataplane.adapters.edge import requests
+from dataplane.adapters.edge.filters import translate
 from dataplane.adapters.edge.folder import ShardFolder
+from dataplane.adapters.edge.requests import PAGE, SLICE, PointId, ScopedQuery, point_id
 from dataplane.adapters.payload_filters import RANGE_FIELDS, passes, rows_in
 from dataplane.errors import BackendUnavailable
-from dataplane.model import Candidate, Filter, Held, IndexKey, Scope
+from dataplane.model import Candidate, Held, IndexKey, Scope
 from dataplane.ports import Examination
 
 FORMAT = 5
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
-SLICE = 16
-"""Points made and written between two turns of the event loop: 4 ms of processor time (2026-11)."""
-PAGE = 500
-"""Ids and versions read between two turns of the event loop: 5 ms of processor time (2026-11)."""
-
-_HELD = ["memory_id", "version", "namespace", "fingerprint"]
 
 FieldIndex = KeywordIndexParams | FloatIndexParams
-PointId = int | uuid.UUID | str
 Result = TypeVar("Result")
 
 
@@ -67,25 +53,6 @@ class ShardSpec:
     backend: str
     identity: Mapping[str, str | int]
     config: EdgeConfig
-
-
-@dataclass(frozen=True, slots=True)
-class ScopedQuery:
-    """A search within a scope: Edge's scoring query and what may come back.
-
-    `scope_statistics`: document frequencies are those of the scope, not of the shard.
-    """
-
-    scoring: Query
-    scope: Scope
-    filter: Filter
-    top_k: int
-    scope_statistics: bool = False
-
-
-def point_id(memory_id: str) -> str:
-    """The Edge id of a memory: its hash as a UUID."""
-    return str(uuid.UUID(bytes=blake2b(memory_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
 class Shard:
@@ -143,7 +110,7 @@ class Shard:
         translation = translate(query.filter)
         asked = query.top_k if translation.exact else 4 * query.top_k
         while True:
-            found = self._query(_request(query, translation, asked), deadline_s)
+            found = self._query(requests.request_of(query, translation, asked), deadline_s)
             kept = found if translation.exact else [hit for hit in found if passes(query.filter, hit[1])]
             if len(kept) >= query.top_k or len(found) < asked:
                 return [candidate for candidate, _ in kept[: query.top_k]]
@@ -155,8 +122,8 @@ class Shard:
         versions: dict[str, Held] = {}
         offset: PointId | None = None
         while True:
-            records, offset = self._call(partial(_scroll, offset), deadline_s)
-            versions.update(map(_held_in, records))
+            records, offset = self._call(partial(requests.scroll, offset), deadline_s)
+            versions.update(map(requests.held_in, records))
             if offset is None:
                 return versions
             await asyncio.sleep(0)
@@ -166,7 +133,7 @@ class Shard:
         held: dict[str, Held] = {}
         for start in range(0, len(keys), PAGE):
             ids = [point_id(key.memory_id) for key in keys[start : start + PAGE]]
-            held.update(map(_held_in, self._call(partial(_retrieve, ids), deadline_s)))
+            held.update(map(requests.held_in, self._call(partial(requests.retrieve, ids), deadline_s)))
             await asyncio.sleep(0)
         return held
 
@@ -178,8 +145,8 @@ class Shard:
         """The packed rows of these memories in the scope."""
         rows: dict[str, bytes] = {}
         for start in range(0, len(memory_ids), PAGE):
-            inside = _inside(scope, memory_ids[start : start + PAGE])
-            records, _ = self._call(partial(_scroll_rows, inside), deadline_s)
+            inside = requests.inside(scope, memory_ids[start : start + PAGE])
+            records, _ = self._call(partial(requests.scroll_rows, inside), deadline_s)
             rows.update(rows_in(record.payload for record in records))
             await asyncio.sleep(0)
         return rows
@@ -236,7 +203,7 @@ class Shard:
     async def _copy(self, fresh: EdgeShard, deadline_s: float) -> None:
         offset: PointId | None = None
         while True:
-            records, offset = self._call(partial(_scroll_whole, offset), deadline_s)
+            records, offset = self._call(partial(requests.scroll_whole, offset), deadline_s)
             points = [Point(record.id, record.vector or {}, record.payload) for record in records]
             if points:
                 _guarded(self._spec, partial(fresh.update, UpdateOperation.upsert_points(points)))
@@ -307,17 +274,6 @@ class Shard:
         return self._shard
 
 
-def _request(query: ScopedQuery, translation: Translation, asked: int) -> QueryRequest:
-    scope = translate_scope(query.scope)
-    return QueryRequest(
-        limit=asked,
-        query=query.scoring,
-        filter=EdgeFilter(must=[*scope, *translation.conditions]),
-        params=SearchParams(idf=IdfParams(EdgeFilter(must=list(scope)))) if query.scope_statistics else None,
-        with_payload=["memory_id", "version"] if translation.exact else ["memory_id", "version", "terms"],
-    )
-
-
 @asynccontextmanager
 async def _locked(lock: asyncio.Lock, backend: str, deadline_s: float) -> AsyncIterator[None]:
     try:
@@ -329,31 +285,6 @@ async def _locked(lock: asyncio.Lock, backend: str, deadline_s: float) -> AsyncI
         yield
     finally:
         lock.release()
-
-
-def _inside(scope: Scope, memory_ids: Sequence[str]) -> EdgeFilter:
-    return EdgeFilter(must=[HasIdCondition({point_id(each) for each in memory_ids}), *translate_scope(scope)])
-
-
-def _scroll_rows(inside: EdgeFilter, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
-    return shard.scroll(ScrollRequest(limit=PAGE, filter=inside, with_payload=["memory_id", "row"]))
-
-
-def _scroll(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
-    return shard.scroll(ScrollRequest(offset=offset, limit=PAGE, with_payload=_HELD))
-
-
-def _retrieve(ids: list[str], shard: EdgeShard) -> list[Record]:
-    return shard.retrieve(list(ids), with_payload=_HELD, with_vector=False)
-
-
-def _held_in(record: Record) -> tuple[str, Held]:
-    payload = record.payload or {}
-    return payload["memory_id"], Held(payload["version"], payload["namespace"], payload["fingerprint"])
-
-
-def _scroll_whole(offset: PointId | None, shard: EdgeShard) -> tuple[list[Record], PointId | None]:
-    return shard.scroll(ScrollRequest(offset=offset, limit=SLICE, with_payload=True, with_vector=True))
 
 
 def _guarded(spec: ShardSpec, work: Callable[[], Result]) -> Result:

@@ -13,7 +13,7 @@ import pytest
 
 from dataplane.adapters.edge.active import folder_name
 from dataplane.adapters.edge.folder import ShardFolder
-from dataplane.adapters.edge.shard import SLICE
+from dataplane.adapters.edge.requests import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.errors import BackendUnavailable

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataplane.adapters.edge.shard import SLICE
+from dataplane.adapters.edge.requests import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
 from dataplane.errors import BackendUnavailable
