@@ -10,6 +10,9 @@ from grpc_reflection.v1alpha import reflection
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Largest request: 1,000 memories of 16 KiB."""
 
+MAX_CONCURRENT_RPCS = 16_384
+"""The last fence, far above what admission lets wait: gRPC itself refuses calls beyond it, health checks included."""
+
 OPTIONS: Sequence[tuple[str, int]] = (
     # Otherwise a second server binds the same port without a word and the kernel splits the traffic.
     ("grpc.so_reuseport", 0),
@@ -31,7 +34,9 @@ class AddressInUse(Exception):
 
 def new_server(interceptors: Sequence[ServerInterceptor], options: Sequence[tuple[str, int]] = ()) -> grpc.aio.Server:
     """A server with MemPlane's options, to which services are added before it starts."""
-    return grpc.aio.server(interceptors=list(interceptors), options=[*OPTIONS, *options])
+    return grpc.aio.server(
+        interceptors=list(interceptors), options=[*OPTIONS, *options], maximum_concurrent_rpcs=MAX_CONCURRENT_RPCS
+    )
 
 
 def add_health_and_reflection(server: grpc.aio.Server, service_names: Sequence[str]) -> health.aio.HealthServicer:
