@@ -1,6 +1,7 @@
 """Interceptors of every MemPlane server: no error leaves without its reason, none with a trace or a driver's words."""
 
 import asyncio
+import inspect
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -137,8 +138,12 @@ def _guard_stream(behaviour: Any, parse: Callable[[Any], Any], method: str, coun
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
         started_s = _now_s()
         try:
-            async for response in behaviour(parse(request), context):
-                yield response
+            produced = behaviour(parse(request), context)
+            if inspect.isawaitable(produced):  # it writes to the context itself, as health's Watch does
+                await produced
+            else:
+                async for response in produced:
+                    yield response
         except (asyncio.CancelledError, grpc.aio.AbortError):
             count(method, grpc.StatusCode.CANCELLED, _now_s() - started_s)
             raise
