@@ -39,6 +39,7 @@ NOISE = {
     "mixed": (64, 1),
     "mixed in 300 namespaces": (64, 300),
     "mixed, 1,500 clients": (1_500, 1),
+    "searches, 1,500 clients": (1_500, 1),
 }
 """By name: clients, and namespaces below the noisy tenant's own."""
 PAUSE_S = 0.5
@@ -101,7 +102,7 @@ async def noisy_tenant(address: str, key: str, kind: str) -> None:
             while True:
                 turn += 1
                 namespace = f"noisy.n{turn % namespaces}" if namespaces > 1 else "noisy"
-                is_batch = kind == "batches" or (kind != "searches" and number % 4 == 0)
+                is_batch = kind == "batches" or ("mixed" in kind and number % 4 == 0)
                 try:
                     if is_batch:
                         drafts = [
