@@ -45,7 +45,7 @@ class BeaconOptions:
     `hear_timeout_s`: how long indexes may take to tell their beacons. `remind_s`: between log lines.
     """
 
-    look_s: float = 2.0
+    look_s: float = 1.0
     soon_s: float = 0.5
     interval_s: float = 10.0
     hear_timeout_s: float = 2.0

@@ -17,8 +17,8 @@ from dataplane.ports import Problem, RecordStore
 log = logging.getLogger("memplane.beacons")
 
 INDEX_WIPED = "INDEX_WIPED"
-COUNT_SHARE = 0.02
-"""Of the time counting may take. Unmeasured."""
+COUNT_SHARE = 0.1
+"""Of the time that counting may take. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class IndexCare:
     async def _lacks_memories(self, deadline_s: float) -> bool:
         """Whether two counts in a row found more missing than a repair could not mend."""
         before, started_s = self._lacking, _now_s()
-        if started_s < self._count_at_s:
+        if not before and started_s < self._count_at_s:
             return False
         counts = await self._parts.checks.count(self.index, deadline_s)
         self._count_at_s = _now_s() + (_now_s() - started_s) * (1 / COUNT_SHARE - 1)
