@@ -33,8 +33,8 @@ class SmallDisk:
     def fill(self, pid: int) -> None:
         """Nothing more fits; `pid` is the process that writes there."""
         if self.is_mounted:
-            stat = os.statvfs(self.folder)
-            self._resize((stat.f_blocks - stat.f_bfree) * stat.f_frsize + PAGE_BYTES)
+            while not self._resize(self._used_bytes() + PAGE_BYTES):
+                continue  # more was written in between
         else:
             largest = max(
                 (path.stat().st_size for path in self.folder.rglob("*") if path.is_file()), default=PAGE_BYTES
@@ -53,8 +53,14 @@ class SmallDisk:
         if self.is_mounted:
             subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)
 
-    def _resize(self, size_bytes: int) -> None:
-        subprocess.run(["mount", "-o", f"remount,size={size_bytes}", str(self.folder)], check=True, capture_output=True)
+    def _used_bytes(self) -> int:
+        stat = os.statvfs(self.folder)
+        return (stat.f_blocks - stat.f_bfree) * stat.f_frsize
+
+    def _resize(self, size_bytes: int) -> bool:
+        """Whether all that is there fits."""
+        command = ["mount", "-o", f"remount,size={size_bytes}", str(self.folder)]
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
     def _limit(self, pid: int, size_bytes: int) -> None:
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
