@@ -402,7 +402,9 @@ class BackendStatus(_message.Message):
     OLDEST_WAIT_FIELD_NUMBER: _builtins.int
     BREAKERS_FIELD_NUMBER: _builtins.int
     backend: _builtins.str
-    """`record_store`, `vector_index`, `text_index`, `cache`, `queue` or `embedder`."""
+    """`record_store`, `vector_index`, `text_index`, `cache`, `queue` or `embedder`; `admission`, which is no store, while
+    calls have been refused for long.
+    """
     adapter: _builtins.str
     """Adapter in use, such as `sqlite`."""
     healthy: _builtins.bool
