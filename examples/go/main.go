@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log"
 	"os"
@@ -16,15 +17,11 @@ import (
 	pb "memplane.example/client/memplanev1"
 )
 
-// Tries UNAVAILABLE again; a pause that the server asks for (grpc-retry-pushback-ms) wins over the backoff.
-const serviceConfig = `{"methodConfig": [{
-  "name": [{"service": "memplane.v1.MemoryService"}],
-  "timeout": "30s",
-  "retryPolicy": {
-    "maxAttempts": 4, "initialBackoff": "0.2s", "maxBackoff": "3s", "backoffMultiplier": 3,
-    "retryableStatusCodes": ["UNAVAILABLE"]
-  }
-}]}`
+// Tries UNAVAILABLE and RESOURCE_EXHAUSTED again; a pause that the server asks for (grpc-retry-pushback-ms) wins over
+// the backoff. Calls are spread over all addresses of the target, such as dns:///memplane.internal:7701.
+//
+//go:embed service_config.json
+var serviceConfig string
 
 const namespace = "dept.sales.go_client"
 

@@ -12,24 +12,30 @@ from memplane.client.errors import from_call
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 
-# Unmeasured. A server that is restarted is back within a few seconds; pushback from the server overrides the backoff.
-RETRIES = {
+SERVICE_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
         {
             "name": [{}],
             "retryPolicy": {
-                "maxAttempts": 4,
+                "maxAttempts": 5,
                 "initialBackoff": "0.2s",
                 "maxBackoff": "3s",
                 "backoffMultiplier": 3,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
             },
         }
-    ]
+    ],
 }
+"""The retry settings that docs/clients.md tells of; examples/go/service_config.json is the same for other languages.
+
+Unmeasured. A server that is restarted is back within a few seconds; pushback from the server overrides the backoff.
+Calls are spread over all addresses that the target stands for.
+"""
+
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 OPTIONS: tuple[tuple[str, int | str], ...] = (
-    ("grpc.service_config", json.dumps(RETRIES)),
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
     ("grpc.enable_retries", 1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),

@@ -14,7 +14,9 @@ from memplane.errors import Violation
 from memplane.rpc.errors import DOMAIN
 
 M = TypeVar("M", bound=Message)
-REFUSED = re.compile(r"^failed to connect to all addresses.*?ipv[46]:(\S+): ", re.DOTALL)
+REFUSED = re.compile(
+    r"^(?:failed to connect to all addresses|connections to all backends failing).*?ipv[46]:(\S+): ", re.DOTALL
+)
 
 
 class RpcError(Exception):

@@ -32,8 +32,9 @@ class MemPlaneClient(Client):
     """Writes, finds, changes and forgets memories. An async context manager.
 
     Every method raises `RpcError` when the call fails and `InvalidValue` (a ValueError), before anything is sent, for
-    a value that the contract cannot express. UNAVAILABLE is tried again up to three times, after the pause that the
-    server asks for.
+    a value that the contract cannot express. UNAVAILABLE and RESOURCE_EXHAUSTED are tried again up to four times, after
+    the pause that the server asks for. `target` is `host:port` or what else gRPC takes: `dns:///host:port` or
+    `ipv4:10.0.0.1:7701,10.0.0.2:7701` spread calls over several data planes.
 
     Attributes:
         timeout_s: Deadline of each call in seconds, retries included.

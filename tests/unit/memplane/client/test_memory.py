@@ -174,7 +174,7 @@ async def test_a_lasting_outage_says_when_to_try_again():
         with pytest.raises(Unavailable) as caught:
             await client.get("a", "mem_1")
     assert (caught.value.reason, caught.value.retry_after_s) == ("POLICY_NOT_LOADED", 0.01)
-    assert len(recorder.requests) == 4
+    assert len(recorder.requests) == 5
 
 
 async def test_nobody_at_the_address_is_an_rpc_error():
