@@ -22,6 +22,8 @@ def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_backgroun
     metrics.calls.count("/memplane.v1.MemoryService/SearchMemories", grpc.StatusCode.OK, 0.01)
     metrics.observe_stage("rank", 0.001)
     metrics.observe_backend("text_index", "search", "unavailable", 0.2)
+    metrics.observe_admission("refused", 0.2)
+    metrics.tell_of_line({"waiting_calls": lambda: 5})
     metrics.tell_of(report, lambda: 3, lambda: {"records_dropped": 4})
     with (
         metrics_served(metrics.registry, "127.0.0.1:0") as address,
@@ -32,6 +34,8 @@ def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_backgroun
         'memplane_call_seconds_count{code="OK",method="SearchMemories"} 1.0',
         'memplane_search_stage_seconds_count{stage="rank"} 1.0',
         'memplane_backend_seconds_count{backend="text_index",operation="search",outcome="unavailable"} 1.0',
+        'memplane_admission_wait_seconds_count{outcome="refused"} 1.0',
+        'memplane_admission{what="waiting_calls"} 5.0',
         "memplane_policy_generation 3.0",
         "memplane_memories 12.0",
         'memplane_backend_lag{adapter="elasticsearch",backend="text_index"} 7.0',

@@ -81,3 +81,11 @@ def test_of_several_indexes_the_one_in_use_is_told_of() -> None:
     coming = index(target="text_index:u", counts=False, last_error="text_index: disk full")
     told = reporter(Calls(), index(), coming).report().backends[1]
     assert (told.healthy, told.detail) == (True, "")
+
+
+def test_refusals_that_go_on_are_told_beside_the_backends() -> None:
+    made = reporter(Calls())
+    assert [each.backend for each in made.report().backends] == ["record_store", "text_index"]
+    made.overload = lambda: (Problem("OVERLOADED", "calls have been refused for 12 s; add data planes"),)
+    *_, told = made.report().backends
+    assert (told.backend, told.healthy, [each.code for each in told.problems]) == ("admission", True, ["OVERLOADED"])
