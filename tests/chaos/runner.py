@@ -173,6 +173,8 @@ class _Run:
         left = await self.levels.wait(IDLE_WITHIN_S, idle=True)
         if left:
             self.fail(f"not level {IDLE_WITHIN_S:.0f} s after the load: {'; '.join(left)}")
+        else:
+            self.tell("level without load; reading what is there")
 
 
 async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
