@@ -571,7 +571,7 @@ class SearchMemoriesResponse(_message.Message):
     variant: _builtins.str
     """Arm of a running rollout. Empty: none."""
     consistency_token: _builtins.str
-    """Position up to which writes are included."""
+    """Position up to which writes are included. Empty: not known, the answer was made without the record store."""
     cold_operation: _builtins.str
     """Operation that brings archived memories back. Empty: none."""
     @_builtins.property
