@@ -69,7 +69,6 @@ class Levels:
 
     async def differences(self) -> list[str]:
         """How the indexes differ from the record store, memory by memory."""
-        found = []
         async with self.stack.planes[0].channel() as channel:
             request = maintenance_pb2.CheckIndexesRequest(full=True)
             try:
@@ -78,10 +77,8 @@ class Levels:
                 )
             except grpc.aio.AioRpcError as error:
                 return [f"the indexes cannot be compared: {error.code().name} {error.details()}"]
-        for check in answer.checks:
-            if check.active and not check.consistent:
-                found.append(f"differs from the record store: {str(check).replace(chr(10), ' ')}")
-        return found
+        wrong = [check for check in answer.checks if check.active and not check.consistent]
+        return [f"differs from the record store: {str(check).replace(chr(10), ' ')}" for check in wrong]
 
 
 async def _serves(plane: DataProcess) -> bool:
