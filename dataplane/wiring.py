@@ -208,7 +208,7 @@ def beacons_over(wired: Wired, node_id: str, witness: Witness, options: BeaconOp
     care = CareParts(wired.records, maintenance.checks, maintenance.reindexing, node_id)
     cares = [IndexCare(care, index, projectors[index.name]) for index in wired.followed]
     mark = partial(secrets.randbelow, MARKS)
-    parts = BeaconParts(wired.records, wired.projectors, wired.lineage, witness, mark, node_id)
+    parts = BeaconParts(wired.records, wired.cache, wired.projectors, wired.lineage, witness, mark, node_id)
     return Beacons(parts, cares, options or BeaconOptions())
 
 

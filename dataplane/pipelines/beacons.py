@@ -17,7 +17,8 @@ from dataplane.logic.beacon import Beacon, following, is_ahead
 from dataplane.pipelines.index_care import IndexCare
 from dataplane.pipelines.lineage import BEACON, ERA, RECORD_STORE_RESTORED, RESTORED, Lineage
 from dataplane.pipelines.project import Projectors
-from dataplane.ports import Problem, RecordStore
+from dataplane.pipelines.returned import Returned
+from dataplane.ports import Cache, Problem, RecordStore
 from memplane.v1 import maintenance_service_pb2 as pb
 
 log = logging.getLogger("memplane.beacons")
@@ -58,6 +59,7 @@ class BeaconParts:
     """What beacons need of the world. `mark` gives random marks below `MARKS`; `node` names this data plane."""
 
     store: RecordStore
+    cache: Cache
     projectors: Projectors
     lineage: Lineage
     witness: Witness
@@ -74,6 +76,7 @@ class Beacons:
         self._cares = tuple(cares)
         self._options = options
         self._own = f"{BEACON}{parts.node}"
+        self._returned = Returned(parts.store, parts.cache, self._deadline)
         self._last = 0
         self._position = 0
         self._covered = -1
@@ -85,6 +88,12 @@ class Beacons:
 
     async def run(self) -> None:
         """Looks until cancelled."""
+        try:
+            await self._run()
+        finally:
+            await self._returned.stop()
+
+    async def _run(self) -> None:
         while True:
             try:
                 await self.look()
@@ -154,6 +163,7 @@ class Beacons:
         lineage = self._parts.lineage
         if is_restored and not lineage.is_restored:
             self._parts.projectors.forget_past()
+            self._returned.start()
         if era != lineage.era:
             self._covered = -1
         lineage.era, lineage.is_restored = era, is_restored
@@ -205,7 +215,10 @@ class Beacons:
         if not self._parts.lineage.is_restored:
             self._reminded_at_s = None
             return
-        self.problems["record_store"] = (Problem(RECORD_STORE_RESTORED, TOLD),)
+        came_back = (
+            f"; {self._returned.count} forgotten memories came back, see the log" if self._returned.count else ""
+        )
+        self.problems["record_store"] = (Problem(RECORD_STORE_RESTORED, TOLD + came_back),)
         now_s = asyncio.get_running_loop().time()
         if self._reminded_at_s is None or now_s >= self._reminded_at_s + self._options.remind_s:
             self._reminded_at_s = now_s

@@ -205,3 +205,21 @@ async def test_an_edge_folder_that_is_removed_under_a_data_plane_is_filled_again
         await until(has_problem(beacons, "text_index", INDEX_WIPED), 5)
         await until(is_well(beacons, plane.wired), 10)
         assert await faults(maintenance) == {}
+
+
+async def test_what_was_forgotten_since_the_backup_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with lit_plane(tmp_path) as (plane, beacons), plane.memory() as client:
+        records = plane.stores.records
+        assert isinstance(records, LastingRecords)
+        backup = copy.deepcopy(records._tables)
+        forgotten = (await client.search("dept.sales", "Order 3", top_k=1)).hits[0].memory.id
+        await client.forget("dept.sales", forgotten, "HARD")
+        await settled(plane)
+        restore(records, backup)
+        await until(has_problem(beacons, "record_store", RECORD_STORE_RESTORED), 2)
+
+        async def is_told() -> bool:
+            return "1 forgotten memories came back" in beacons.problems["record_store"][0].message
+
+        await until(is_told, 5)
+        assert f"stands again: memplane forget dept.sales {forgotten}" in caplog.text
