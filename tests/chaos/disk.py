@@ -20,6 +20,7 @@ class SmallDisk:
 
     folder: Path
     is_mounted: bool
+    is_full: bool = False
 
     @classmethod
     def mounted(cls, folder: Path) -> "SmallDisk":
@@ -32,6 +33,7 @@ class SmallDisk:
 
     def fill(self, pid: int) -> None:
         """Nothing more fits; `pid` is the process that writes there."""
+        self.is_full = True
         if self.is_mounted:
             while not self._resize(self._used_bytes() + PAGE_BYTES):
                 continue  # more was written in between
@@ -43,6 +45,7 @@ class SmallDisk:
 
     def free(self, pid: int | None) -> None:
         """There is room again."""
+        self.is_full = False
         if self.is_mounted:
             self._resize(ROOMY_BYTES)
         elif pid is not None:

@@ -17,7 +17,7 @@ from tests.chaos.history import Entry, FinalState, HistoryWriter, read_history
 from tests.chaos.level import Levels
 from tests.chaos.plan import Fault, Menu, Round, rounds
 from tests.chaos.stack import Options, Stack, running
-from tests.chaos.units import ServerUnit
+from tests.chaos.units import ServerUnit, Unit
 from tests.chaos.workload import Workload
 
 LEVEL_WITHIN_S = 60.0
@@ -58,6 +58,7 @@ class Outcome:
     failures: list[str]
     footprint: Footprint
     recoveries_s: list[float]
+    full_disk_deaths: int
 
     @property
     def is_clean(self) -> bool:
@@ -74,6 +75,7 @@ class Outcome:
             f"faults: {by_kind}",
             f"operations: {self.operations} in {self.seconds:.0f} s, {self.operations / self.seconds:.1f}/s",
             f"recovery: level again after at most {slowest:.1f} s, {len(self.recoveries_s)} times",
+            f"ended by a full disk: {self.full_disk_deaths} times",
             *self.footprint.lines(),
             self.report.line(faults=self.fault_counts.total()),
         ]
@@ -90,6 +92,7 @@ class _Run:
     failures: list[str] = field(default_factory=list)
     fault_counts: Counter[str] = field(default_factory=Counter)
     recoveries_s: list[float] = field(default_factory=list)
+    full_disk_deaths: int = 0
     footprint: Footprint = field(default_factory=Footprint)
     started_s: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
@@ -157,15 +160,28 @@ class _Run:
             self.fail(f"cannot heal: {type(error).__name__}: {str(error)[-1500:]}")
 
     async def watch(self) -> None:
-        """Samples memory, and starts again what died by itself, as a supervisor would; that is a failure, though."""
+        """Samples memory, and starts again what died by itself, as a supervisor would; that is a failure, though.
+
+        But for an embedded store's full disk: see `_revive`.
+        """
         while True:
             self.footprint.sample(self.stack, self.workload.operations)
-            for name, unit in self.stack.units.items():
+            for unit in self.stack.units.values():
                 if unit.should_run and unit.pid is None:
-                    self.fail(f"{name} ended by itself, exit code {unit.exit_code}")
-                    with suppress(Exception):  # told by `level`
-                        await unit.start()
+                    await self._revive(unit)
             await asyncio.sleep(SAMPLE_S)
+
+    async def _revive(self, unit: Unit) -> None:
+        said = f"{unit.name} ended by itself, exit code {unit.exit_code}"
+        if self.stack.disk is not None and self.stack.disk.is_full:
+            self.full_disk_deaths += (
+                1  # files that are mapped into memory end a process with SIGBUS; nothing may be lost
+            )
+            self.tell(f"{said}, on a full disk")
+        else:
+            self.fail(said)
+        with suppress(Exception):  # told by `level`
+            await unit.start()
 
     async def end(self) -> None:
         """Heals and waits until nothing is behind."""
@@ -193,7 +209,14 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)
     return Outcome(
-        report, run_.fault_counts, workload.operations, seconds, run_.failures, run_.footprint, run_.recoveries_s
+        report,
+        run_.fault_counts,
+        workload.operations,
+        seconds,
+        run_.failures,
+        run_.footprint,
+        run_.recoveries_s,
+        run_.full_disk_deaths,
     )
 
 
