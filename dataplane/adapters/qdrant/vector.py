@@ -39,8 +39,8 @@ class QdrantVectorIndex:
     """Nearest neighbours in the collections of one embedding model.
 
     Raises ValueError for an embedding that is not a vector of this index. `purge` has nothing to ask for: Qdrant's
-    optimiser rewrites a segment once a fifth of it is deleted; until then deleted vectors lie in its files, out of
-    every answer.
+    optimiser rewrites a segment once a fifth of it is deleted; until then deleted vectors and rows lie in its files,
+    out of every answer.
     """
 
     def __init__(self, connection: Connection, options: QdrantOptions, names: CollectionNames) -> None:
