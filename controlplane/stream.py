@@ -17,6 +17,7 @@ from controlplane.snapshots import Snapshots
 from memplane.errors import InvalidField, PolicyNotLoaded, Unauthenticated
 from memplane.policy.access import hash_api_key
 from memplane.rpc.credentials import bearer_key
+from memplane.rpc.lifetime import RENEW
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceServicer
@@ -92,9 +93,11 @@ class PolicyDiscoveryServicer(PolicyDiscoveryServiceServicer):
         try:
             while not self._closing and session.is_newest() and not reader.done() and now_s() < until_s:
                 yield session.next_response(self._snapshots, self._options.heartbeat_s)
-                await session.wait(self._options.heartbeat_s)
+                await session.wait(min(self._options.heartbeat_s, max(0.0, until_s - now_s())))
             if reader.done():
                 reader.result()
+            elif now_s() >= until_s:
+                context.set_trailing_metadata(RENEW)
         finally:
             self._fleet.disconnect(session.node_id, number)
             reader.cancel()

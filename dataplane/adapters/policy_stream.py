@@ -20,6 +20,7 @@ from dataplane.ports import Clock
 from memplane.errors import PolicyAbsence
 from memplane.policy.codec import InvalidPolicy
 from memplane.policy.snapshot import PolicySnapshot, UntrustedSnapshot, open_signed
+from memplane.rpc.lifetime import RENEW
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceStub
@@ -31,6 +32,8 @@ MAX_DETAIL_BYTES = 1024
 
 _HEARTBEATS_UNTIL_LOST = 3
 _LEAST_PAUSE_S = 0.05
+_RENEWAL_S = 0.5
+"""A stream that is renewed is opened again within this long. Unmeasured."""
 _CHANNEL_OPTIONS = (
     # Channels of one process to one address would share connections, and with them their back-off.
     ("grpc.use_local_subchannel_pool", 1),
@@ -124,13 +127,15 @@ class PolicyStream:
     async def _run(self) -> None:
         failures_in_a_row = 0
         while True:
+            renews = False
             try:
-                await self._connect()
+                renews = await self._connect()
             except Exception as error:  # noqa: BLE001 - the loop must live on: counted, logged, tried again
                 self._note_failure(error)
             failures_in_a_row = 0 if self._holder.control_plane_connected else failures_in_a_row + 1
-            self._holder.control_plane_connected = False
-            await asyncio.sleep(pause_s(self._options, failures_in_a_row, self._jitter.random()))
+            self._holder.control_plane_connected = renews
+            jitter = self._jitter.random()
+            await asyncio.sleep(jitter * _RENEWAL_S if renews else pause_s(self._options, failures_in_a_row, jitter))
 
     def _note_failure(self, error: Exception) -> None:
         self.failure_count += 1
@@ -142,13 +147,15 @@ class PolicyStream:
             log.warning("%s", reason)
         self._last_failure = reason
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> bool:
+        """Follows the control plane until the stream ends; whether it is to be opened again at once."""
         await asyncio.to_thread(read_trusted_keys, self._options.trusted_key_file)
         async with grpc.aio.insecure_channel(self._options.control_address, options=_CHANNEL_OPTIONS) as channel:
             stub = PolicyDiscoveryServiceStub(channel)
             call = stub.StreamPolicies(metadata=(("authorization", f"Bearer {self._options.node_key}"),))
             try:
                 await self._converse(call)
+                return any(pair in RENEW for pair in await call.trailing_metadata() or ())
             finally:
                 call.cancel()
 

@@ -17,6 +17,9 @@ SETTLE_S: Final = 0.05
 """No call may be under way for so long before connections are cut: one that has just arrived has then begun.
 Unmeasured."""
 
+RENEW: Final = (("memplane-stream", "renew"),)
+"""Trailing metadata of a stream that ended only because its connection is to be renewed: it is opened again at once."""
+
 SETTINGS: Final = (
     Setting("drain-s", "3", "seconds between a stop (health then says NOT_SERVING) and the end of new calls, 0 to 600"),
     Setting("stop-grace-s", "10", "seconds that calls under way may take after that, 0 to 600"),

@@ -47,10 +47,12 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(data: Path, heartbeat_s: float = 60.0, folder: Path | None = None) -> AsyncIterator[Serving]:
+async def serving(
+    data: Path, heartbeat_s: float = 60.0, folder: Path | None = None, max_age_s: float = 0.0
+) -> AsyncIterator[Serving]:
     parts = await make_parts(data, folder)
     reloader = await started(parts)
-    options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s)
+    options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s, max_age_s)
     discovery = PolicyDiscoveryServicer(parts.snapshots, parts.fleet, parts.clock, options)
     server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code, _seconds: None)])
     admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet, lambda: FOLDER_ERROR)

@@ -137,6 +137,21 @@ async def test_an_ack_for_another_version_does_not_count(plane: Serving) -> None
     assert state(plane) == "STALE"
 
 
+async def test_an_old_stream_ends_in_good_order_and_asks_to_be_renewed(tmp_path: Path) -> None:
+    async with serving(tmp_path, max_age_s=0.2) as young:
+        node = Node(young)
+        await node.hello()
+        assert await node.read() is grpc.aio.EOF
+        assert await node.call.code() is grpc.StatusCode.OK
+        assert ("memplane-stream", "renew") in list(await node.call.trailing_metadata())
+
+
+def test_streams_end_before_their_connections_do_and_not_all_at_once() -> None:
+    options = stream_module.StreamOptions(None, 5.0, 100.0)
+    assert [options.age_s(jitter) for jitter in (0.0, 0.5, 1.0)] == pytest.approx([70.0, 80.0, 90.0])
+    assert stream_module.StreamOptions(None, 5.0).age_s(0.5) == float("inf")
+
+
 async def test_a_newer_stream_of_a_node_ends_the_older_one(plane: Serving) -> None:
     older, newer = Node(plane), Node(plane)
     await older.hello()

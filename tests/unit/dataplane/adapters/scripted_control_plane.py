@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from memplane.policy.codec import to_json
 from memplane.policy.model import PolicySet, RetrievePolicy
 from memplane.policy.snapshot import sign
+from memplane.rpc.lifetime import RENEW
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_discovery_service_pb2_grpc import (
@@ -20,6 +21,7 @@ from memplane.v1.policy_discovery_service_pb2_grpc import (
 )
 
 END = discovery_pb2.StreamPoliciesResponse(nonce="end")
+RENEWAL = discovery_pb2.StreamPoliciesResponse(nonce="renewal")
 
 
 def signed_snapshot(key: Ed25519PrivateKey, generation: int, top_k: int = 6) -> policy_pb2.SignedPolicySnapshot:
@@ -32,7 +34,7 @@ def signed_snapshot(key: Ed25519PrivateKey, generation: int, top_k: int = 6) -> 
 
 @dataclass
 class ScriptedControlPlane(PolicyDiscoveryServiceServicer):
-    """Sends what is put into `outgoing`; END ends the stream."""
+    """Sends what is put into `outgoing`; END ends the stream, RENEWAL has it opened again at once."""
 
     address: str = ""
     streams: int = 0
@@ -50,8 +52,10 @@ class ScriptedControlPlane(PolicyDiscoveryServiceServicer):
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no valid API key")
         reader = asyncio.create_task(self._listen(request_iterator))
         try:
-            while (response := await self.outgoing.get()) is not END:
+            while (response := await self.outgoing.get()) not in (END, RENEWAL):
                 yield response
+            if response is RENEWAL:
+                context.set_trailing_metadata(RENEW)
         finally:
             reader.cancel()
 

@@ -19,6 +19,7 @@ from memplane.v1 import policy_pb2
 from tests.deadline import eventually
 from tests.unit.dataplane.adapters.scripted_control_plane import (
     END,
+    RENEWAL,
     ScriptedControlPlane,
     scripted_control_plane,
     signed_snapshot,
@@ -195,6 +196,31 @@ async def test_an_ended_stream_is_opened_again_and_the_policy_stays(plane: Plane
         await eventually(lambda: scripted.streams, lambda count: count >= 2)
         assert holder.current is not None
         assert scripted.heard[-1].generation == 1
+
+
+async def test_a_stream_that_ends_in_good_order_is_no_failure(plane: Plane, caplog: pytest.LogCaptureFixture) -> None:
+    scripted, options = plane
+    async with streaming(options) as (_, stream):
+        for streams, ending in enumerate((RENEWAL, RENEWAL, END), start=1):
+            scripted.beat()
+            await eventually(lambda: len(scripted.heard), (2 * streams).__le__)  # a greeting and an answer of each
+            scripted.outgoing.put_nowait(ending)
+            await eventually(lambda: scripted.streams, (streams + 1).__eq__)
+        assert stream.failure_count == 0
+    assert not caplog.records
+
+
+async def test_while_a_stream_is_renewed_the_control_plane_counts_as_connected(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted, options = plane
+    monkeypatch.setattr("dataplane.adapters.policy_stream._RENEWAL_S", 1e6)
+    async with streaming(options) as (holder, _):
+        scripted.beat()
+        await eventually(lambda: holder.control_plane_connected, bool)
+        scripted.outgoing.put_nowait(RENEWAL)
+        await eventually(scripted.outgoing.empty, bool)
+        assert holder.control_plane_connected
 
 
 async def test_three_missed_heartbeats_count_as_lost(plane: Plane) -> None:
