@@ -122,7 +122,7 @@ async def test_nobody_waits_beyond_the_policys_time_or_his_own_deadline() -> Non
     rig.line.leave(held)
 
 
-async def test_a_large_call_holds_a_quarter_of_the_places_at_most() -> None:
+async def test_a_large_call_holds_its_share_of_the_places_at_most() -> None:
     rig = Rig(limits(concurrency=8))
     large = [await rig.enter(rig.ticket("noisy", cost=128)) for _ in range(PLACES_OF_ONE)]
     assert rig.line.running_places == 8
