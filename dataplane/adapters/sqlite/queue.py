@@ -123,7 +123,7 @@ class SqliteWriteQueue:
     async def done(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
         with _named():
-            await self._writer.run(partial(statements.remove, entries=entries), deadline_s)
+            await self._writer.run(partial(statements.remove, entries=entries), deadline_s, wipes=True)
         self._arrived.set()  # what waited behind them is free for other takers
 
     async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
