@@ -1,9 +1,12 @@
-"""Compares the indexes lightly with the record store now and then: a broken one is told of before it is felt."""
+"""Compares the indexes lightly with the record store now and then: a broken one is told of, and repaired, unfelt.
+
+What vanishes at once is noticed by beacons (`pipelines.beacons`) long before; this finds what is wrong in single ones.
+"""
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dataplane.errors import BackendUnavailable
@@ -33,14 +36,25 @@ class WatchOptions:
 
 
 class IndexWatch:
-    """`problems`, one dict throughout, has what the last look found of the indexes that searches use, by backend."""
+    """`problems`, one dict throughout, has what the last look found of the indexes that searches use, by backend.
 
-    def __init__(self, store: RecordStore, checks: CheckIndexes, clock: Clock, options: WatchOptions):
+    `suspect` is told the name of an index in which memories are wrong, and how many, so that it is repaired.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        checks: CheckIndexes,
+        clock: Clock,
+        options: WatchOptions,
+        suspect: Callable[[str, str], None] = lambda _name, _what: None,
+    ):
         self.problems: dict[str, tuple[Problem, ...]] = {}
         self._store = store
         self._checks = checks
         self._clock = clock
         self._options = options
+        self._suspect = suspect
 
     async def run(self) -> None:
         """Looks until cancelled."""
@@ -62,6 +76,8 @@ class IndexWatch:
         for check in await self._checks.look(CheckQuestion(sample_size=self._options.sample_size), deadline_s):
             if check.active:
                 found[BACKENDS[check.index]] += tuple(self._problems(check, ages_s.get(check.name, 0.0)))
+            if wrong := _wrong(check):
+                self._suspect(check.name, f"of {check.sampled_count} memories looked at {wrong} are wrong")
         for backend, problems in found.items():
             for problem in set(problems) - set(self.problems.get(backend, ())):
                 log.warning("%s: %s", backend, problem.message)
@@ -79,10 +95,13 @@ class IndexWatch:
             text = f"{check.due_count} changes wait to reach {check.name}, the oldest since {age_s:.0f} s"
             yield Problem(INDEX_BEHIND, f"{text}; searches score them from the record store; its log says why")
         if not check.consistent:
-            wrong = check.missing_count + check.stale_count + check.different_count
             yield Problem(
                 INDEX_INCONSISTENT,
                 f"{check.name} holds {check.index_count} of {check.record_count} memories, {check.dead_count} changes "
-                f"were given up, and of {check.sampled_count} memories looked at {wrong} are wrong; "
+                f"were given up, and of {check.sampled_count} memories looked at {_wrong(check)} are wrong; "
                 "`memplane indexes check --full` says more, `memplane indexes rebuild --repair-only` mends it",
             )
+
+
+def _wrong(check: pb.IndexCheck) -> int:
+    return check.missing_count + check.stale_count + check.different_count

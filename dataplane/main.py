@@ -125,13 +125,14 @@ def _build(
     metrics.tell_of(
         reporter.report, lambda: holder.current.generation if holder.current else 0, wired.background_failures
     )
+    beacons = beacons_over(wired, config.node_id, WitnessFile(config.data_dir / "last_beacon"))
     return DataPlane(
         stores=stores,
         wired=wired,
         stream=PolicyStream(holder, _stream_options(config, address), reporter.report, clock),
         examiner=Examiner(stores.backends),
-        watch=IndexWatch(wired.records, wired.maintenance.checks, clock, WatchOptions()),
-        beacons=beacons_over(wired, config.node_id, WitnessFile(config.data_dir / "last_beacon")),
+        watch=IndexWatch(wired.records, wired.maintenance.checks, clock, WatchOptions(), beacons.suspect),
+        beacons=beacons,
         checks=HealthChecks(_looked_at(config, wired), holder, reporter, servicer),
         reporter=reporter,
         server=server,

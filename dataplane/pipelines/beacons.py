@@ -86,6 +86,12 @@ class Beacons:
         self._is_started = False
         self._is_store_down = False
 
+    def suspect(self, index: str, what: str) -> None:
+        """Has an index repaired, by its name in the outbox, for what somebody else found wrong in it."""
+        for care in self._cares:
+            if care.index.name == index:
+                care.suspect(what)
+
     async def run(self) -> None:
         """Looks until cancelled."""
         try:

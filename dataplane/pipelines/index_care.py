@@ -48,12 +48,17 @@ class IndexCare:
         self._lacking = 0
         self._tolerated = 0
         self._lacked = 0
+        self._suspicion = ""
         self._count_at_s = 0.0
 
     @property
     def is_suspicious(self) -> bool:
         """Whether the last count found something missing that the next one is to confirm."""
         return self._lacking > 0
+
+    def suspect(self, what: str) -> None:
+        """Has the index repaired for what somebody else found wrong in it."""
+        self._suspicion = what
 
     async def hear(self, deadline_s: float) -> None:
         """Reads the beacons; one that answers again is told to its projector."""
@@ -85,6 +90,9 @@ class IndexCare:
             if has_lost(held, self._acknowledged, era):
                 self._lacked = 0
                 await self._lose(_words_for(held, self._acknowledged, era), deadline())
+            elif self._suspicion:
+                self._lacked, what, self._suspicion = 0, self._suspicion, ""
+                await self._lose(what, deadline())
             elif await self._lacks_memories(deadline()):
                 self._lacked = self._lacking
                 await self._lose(f"it lacks {self._lacking} memories or more", deadline())
@@ -112,7 +120,7 @@ class IndexCare:
     async def _lose(self, what: str, deadline_s: float) -> None:
         """From now on answers say that the index is being rebuilt."""
         self.projector.doubt()
-        told = f"{self.index.name} was wiped or set back: {what}; it is repaired while searches go on"
+        told = f"{self.index.name} lost what it had: {what}; it is repaired while searches go on"
         self.problem = Problem(INDEX_WIPED, told)
         log.error("%s", told)
         await self._begin_repair(deadline_s)

@@ -66,6 +66,14 @@ async def test_entries_that_vanish_beside_the_beacon_are_counted_out(tmp_path: P
         assert await faults(maintenance) == {}
 
 
+async def test_an_index_that_is_suspected_is_repaired(tmp_path: Path) -> None:
+    async with lit_plane(tmp_path) as (plane, beacons):
+        name = next(each.name for each in plane.wired.followed if each.space is None)
+        beacons.suspect(name, "of 40 memories looked at 3 are wrong")
+        await until(has_problem(beacons, "text_index", INDEX_WIPED), 2)
+        await until(is_well(beacons, plane.wired), 5)
+
+
 async def test_an_index_that_was_wiped_while_no_data_plane_ran_is_noticed_at_the_start(tmp_path: Path) -> None:
     stores = in_memory([OLD])
     async with upkeep_plane(None, [OLD], stores) as plane, beacons_beside(plane.wired, tmp_path / "beacon"):

@@ -40,6 +40,16 @@ async def test_a_broken_index_is_told_of_until_it_is_mended(caplog: pytest.LogCa
     assert codes(watch) == {"vector_index": [], "text_index": []}
 
 
+async def test_an_index_with_wrong_memories_is_suspected() -> None:
+    upkeep, suspected = await an_upkeep(*IDS), list[tuple[str, str]]()
+    del upkeep.index[TEXT].entries[IDS[0]]
+    watch = IndexWatch(
+        upkeep.store, upkeep.checks, upkeep.clock, WatchOptions(), lambda name, what: suspected.append((name, what))
+    )
+    await watch.look()
+    assert suspected == [(TEXT, "of 10 memories looked at 1 are wrong")]
+
+
 async def test_an_index_that_does_not_follow_is_behind() -> None:
     upkeep = await an_upkeep(*IDS)
     await upkeep.remember("mem_late")
