@@ -4,7 +4,7 @@ Steps: names and sizes; each file to a tree; the trees to one; each section agai
 checked as the section that it makes (`controlplane/overrides.py`); then what must hold between values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,9 +29,16 @@ from controlplane.rbac_checks import rbac_problems
 from controlplane.shrink import shrinks
 from controlplane.yaml_tree import Tree, read_tree
 from memplane.policy.effective import SECTIONS
-from memplane.policy.model import NamespacePolicy, PolicySet, Rbac, Section
+from memplane.policy.model import DegradationPolicy, NamespacePolicy, PolicySet, Rbac, Section
 
 __all__ = ["Compiled", "Document", "EffectiveValue", "compile_documents", "effective_values", "shrinks"]
+
+_OF_ALL_NAMESPACES: Mapping[str, type[Section]] = {
+    "rbac": Rbac,
+    "namespace_policy": NamespacePolicy,
+    "degradation_policy": DegradationPolicy,
+}
+"""Sections that no override replaces as a whole."""
 
 
 @dataclass(slots=True)
@@ -134,9 +141,7 @@ def _check_sections(work: _Work) -> None:
 
 
 def _model_of(name: str) -> type[Section] | None:
-    if name == "rbac":
-        return Rbac
-    return NamespacePolicy if name == "namespace_policy" else SECTIONS.get(name)
+    return _OF_ALL_NAMESPACES.get(name) or SECTIONS.get(name)
 
 
 def _check_between(work: _Work, bootstrap_admin: bool) -> None:

@@ -58,6 +58,14 @@ def test_the_minimal_example_governs() -> None:
     assert (policy.decay_policy.max_strength, policy.namespace_policy.default_isolation) == (2.0, True)
 
 
+def test_the_limits_of_data_planes_are_a_section_and_no_override() -> None:
+    result = compiled("degradation_policy:\n  admission: {concurrency: 8}\n")
+    assert result.policy is not None
+    assert result.policy.degradation_policy.admission.concurrency == 8
+    overridden = "namespace_policy:\n  overrides:\n    a:\n      degradation_policy: {}\n"
+    assert [error.code for error in compiled(overridden).errors] == ["UNKNOWN_KEY"]
+
+
 def test_all_problems_are_told_at_once_in_the_order_of_the_files() -> None:
     result = compiled("write_policy:\n  treshold: 1\n  threshold: 2\ndecay_policy: 5\n", "rbac:\n  rolse: {}\nx: 1\n")
     found = [(error.code, error.file, error.line) for error in result.errors]
