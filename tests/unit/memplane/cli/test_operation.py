@@ -46,6 +46,16 @@ async def test_a_queued_write_prints_its_operation():
     assert recorder.requests[0].delivery == pb.DELIVERY_QUEUED
 
 
+async def test_a_write_that_was_queued_for_want_of_the_record_store_says_so():
+    response = pb.WriteMemoryResponse(operation=waiting())
+    response.decision.action = memory_pb2.DECISION_ACTION_QUEUED
+    response.degraded.add(backend="record_store", reason="BACKEND_UNAVAILABLE", fallback="accepted into the queue")
+    result = await call(MemoryRecorder(WriteMemory=lambda _: response), "write", "dept.sales", "Acme pays late")
+    assert result.exit_code == 0
+    assert "QUEUED operations/1" in result.stdout
+    assert "degraded: record_store (BACKEND_UNAVAILABLE), accepted into the queue" in result.stderr
+
+
 async def test_a_write_without_queued_is_synchronous():
     recorder = MemoryRecorder(WriteMemory=lambda _: pb.WriteMemoryResponse())
     await call(recorder, "write", "dept.sales", "Acme pays late")
