@@ -27,6 +27,10 @@ class DegradedNotes:
         """Whether one of these is noted."""
         return any(backend in self._notes for backend in backends)
 
+    def down(self) -> frozenset[str]:
+        """The backends noted as down."""
+        return frozenset(name for name, note in self._notes.items() if note.reason == BACKEND_UNAVAILABLE)
+
     def messages(self) -> list[memory_pb2.Degraded]:
         """What the answer says."""
         return list(self._notes.values())

@@ -193,7 +193,8 @@ class Retrieval:
 
     async def _by_meaning(self, asked: Asked, deadline_s: float) -> list[Candidate]:
         question, retrieve = asked.question, asked.question.policies.retrieve
-        vector = await asked.vector_by(cut(deadline_s))
+        is_given_up = asked.degraded.any_of("embedder")
+        vector = asked.vector if is_given_up else await asked.vector_by(cut(deadline_s))
         if vector is None:
             return []
         top_k = question.top_k * retrieve.vector_candidates

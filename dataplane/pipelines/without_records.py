@@ -2,8 +2,9 @@
 
 Read-only, and behind by what the indexes have not applied; the answer says so. Nothing forgotten comes back: a row
 counts only when the cache says that its memory is not forgotten, and only while the cache can be relied on for that
-(`pipelines.tombstones`). An index that may lack or still hold old memories (`Projectors.unlevel`) is not asked. When
-that leaves nothing to answer from, the answer is UNAVAILABLE: no rows at all would look like "no memories".
+(`pipelines.tombstones`). An index that may lack or still hold old memories (`Projectors.unlevel`) is not asked, nor one
+that has just kept this search waiting in vain. When that leaves nothing to answer from, the answer is UNAVAILABLE: no
+rows at all would look like "no memories".
 """
 
 import asyncio
@@ -45,11 +46,12 @@ class WithoutRecords:
         """What the indexes have. Raises BackendUnavailable when they have nothing, or it cannot be relied on."""
         question, unlevel = asked.question, frozenset(self._projectors.unlevel)
         continuity, proposed = await asyncio.gather(
-            self._tombstones.relied_on(deadline_s), self._retrieval.propose(asked, unlevel, cut(deadline_s))
+            self._tombstones.relied_on(deadline_s),
+            self._retrieval.propose(asked, unlevel | asked.degraded.down(), cut(deadline_s)),
         )
         ids = proposed.fused(question)
         memories, forgotten = await asyncio.gather(
-            self._memories(question.scope, ids, unlevel, deadline_s),
+            self._memories(question.scope, ids, unlevel | asked.degraded.down(), cut(deadline_s)),
             self._tombstones.among(ids, continuity, deadline_s),
         )
         if not memories:
@@ -72,16 +74,16 @@ class WithoutRecords:
     async def check(self, deadline_s: float) -> None:
         """Raises BackendUnavailable when no question can be answered now."""
         await self._tombstones.relied_on(deadline_s)
-        counts = [index.count(deadline_s) for index in self._level(frozenset(self._projectors.unlevel))]
+        counts = [index.count(deadline_s) for index in self._indexes(frozenset(self._projectors.unlevel))]
         found = await _each(counts)
         if all(isinstance(each, BackendUnavailable) for each in found):
             raise BackendUnavailable(BACKEND, "and no index can stand in for it")
 
     async def _memories(
-        self, scope: Scope, memory_ids: Sequence[str], unlevel: frozenset[str], deadline_s: float
+        self, scope: Scope, memory_ids: Sequence[str], but: frozenset[str], deadline_s: float
     ) -> list[Memory]:
         """The newest version that an index has of each; what lies outside the scope is left out here again."""
-        asked = [index.rows(scope, memory_ids, deadline_s) for index in self._level(unlevel)]
+        asked = [index.rows(scope, memory_ids, deadline_s) for index in self._indexes(but)]
         newest: dict[str, Memory] = {}
         for found in await _each(asked):
             for memory_id, row in found.items() if not isinstance(found, BackendUnavailable) else ():
@@ -92,9 +94,9 @@ class WithoutRecords:
                     newest[memory_id] = memory
         return list(newest.values())
 
-    def _level(self, unlevel: frozenset[str]) -> list[Index]:
+    def _indexes(self, but: frozenset[str]) -> list[Index]:
         indexes: dict[str, Index] = {"vector_index": self._spaces.current.vectors, "text_index": self._texts}
-        return [index for name, index in indexes.items() if name not in unlevel]
+        return [index for name, index in indexes.items() if name not in but]
 
     def _note(self, asked: Asked, unlevel: frozenset[str]) -> None:
         degraded = asked.degraded

@@ -213,7 +213,7 @@ def _answer_anything(faulty: FaultyPlane, memory_ids: list[str]) -> None:
 
 
 LIMITS = {
-    backend: {"timeout_s": 0.25}
+    backend: {"timeout_s": 0.4}
     for backend in ("record_store", "vector_index", "text_index", "cache", "queue", "embedder")
 }
 
@@ -233,6 +233,7 @@ async def timed(call: Any) -> tuple[Any, float]:
         (("vectors", "texts"), {"vector_index", "text_index"}),
         (("embedder", "texts"), {"embedder", "text_index"}),
         (("records",), {"record_store"}),
+        (("cache",), set()),
     ],
 )
 async def test_a_silent_backend_costs_its_time_limit_once(silent: tuple[str, ...], said: set[str]) -> None:
@@ -242,7 +243,7 @@ async def test_a_silent_backend_costs_its_time_limit_once(silent: tuple[str, ...
         found, seconds = await timed(search(faulty.plane, "ladder INV-2024/0031"))
         assert set(notes(found)) == said
         assert len(found.hits) == 1
-        assert seconds < 0.45, "one limit, not the sum of several"
+        assert seconds < 0.75, "one limit, not the sum of several"
 
 
 @pytest.mark.parametrize("silent", ["vectors", "texts", "embedder", "records"])
@@ -251,6 +252,6 @@ async def test_a_caller_in_a_hurry_is_answered_without_what_is_silent(silent: st
         await write(faulty.plane, LADDER)
         faulty.silence(silent)
         request = pb.SearchMemoriesRequest(namespace="dept.sales", query="ladder")
-        found = await faulty.plane.stub.SearchMemories(request, metadata=as_user(), timeout=0.6)
+        found = await faulty.plane.stub.SearchMemories(request, metadata=as_user(), timeout=1.0)
         assert contents(found) == [LADDER]
         assert len(found.degraded) == 1
