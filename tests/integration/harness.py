@@ -155,6 +155,7 @@ async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) 
             spaces=Spaces([VectorSpace(embedder, vectors, given.get("gate_model"))]),
             texts=given.get("texts") or InMemoryTextIndex(),
             cache=cache,
+            queue=given.get("queue"),
             counters=given.get("counters"),
             hot_memories=given.get("hot_memories", False),
         )
