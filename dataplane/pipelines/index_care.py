@@ -49,6 +49,7 @@ class IndexCare:
         self._tolerated = 0
         self._lacked = 0
         self._suspicion = ""
+        self._was_down = False
         self._count_at_s = 0.0
 
     @property
@@ -62,14 +63,14 @@ class IndexCare:
 
     async def hear(self, deadline_s: float) -> None:
         """Reads the beacons; one that answers again is told to its projector."""
-        was_down = self.heard is None
         try:
             self.heard = await self.index.index.beacons(deadline_s)
         except BackendUnavailable as error:
-            self.heard = None
+            self.heard, self._was_down = None, True
             log.debug("the beacons of %s are not known: %s", self.index.name, error)
             return
-        if was_down:
+        if self._was_down:
+            self._was_down = False
             self.projector.retry_now()
 
     async def tend(self, latest: int, era: int, deadline: Callable[[], float]) -> None:

@@ -29,6 +29,9 @@ MAX_DELIVERED = 20_000
 ASK_INTERVAL_S = 0.025
 """How often the store is asked whether another process delivered what a writer waits for. Unmeasured."""
 
+HANG_S = 2.0
+"""How long a step may have taken when its index is back before it counts as hanging. Unmeasured."""
+
 FILL_LOOK_S = 5.0
 """How often a process looks whether another one still fills an index. Unmeasured."""
 
@@ -90,6 +93,7 @@ class Projector:
         self._owes_redo = False
         self._again = asyncio.Event()
         self._attempt: asyncio.Timeout | None = None
+        self._attempted_at_s = 0.0
         self._task: asyncio.Task[None] | None = None
         self._held: list[OutboxRow] = []
         self._delivered: dict[str, int] = {}
@@ -151,7 +155,7 @@ class Projector:
         """Tells that the index, or the record store, is back: gives up a call that hangs, waits out no back-off."""
         self._failures = 0
         self._again.set()
-        if self._attempt is not None:
+        if self._attempt is not None and _now_s() >= self._attempted_at_s + HANG_S:
             self._attempt.reschedule(_now_s())
 
     def doubt(self) -> None:
@@ -241,6 +245,7 @@ class Projector:
 
     async def _attempted(self) -> bool:
         """A step, and the flush if it is due; `retry_now` ends it with BackendUnavailable."""
+        self._attempted_at_s = _now_s()
         try:
             async with asyncio.timeout(None) as self._attempt:
                 drained = await self._step()

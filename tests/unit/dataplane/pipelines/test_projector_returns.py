@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.model import IndexEntry
 from tests.contract.builders import fields_of
@@ -49,7 +51,8 @@ async def test_no_back_off_is_waited_out_once_the_index_is_back() -> None:
         await eventually_async(reads(in_index, index), lambda ids: ids == ["mem_1"])
 
 
-async def test_a_call_that_hangs_is_given_up_once_the_index_is_back() -> None:
+async def test_a_call_that_hangs_is_given_up_once_the_index_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dataplane.pipelines.projector.HANG_S", 0.0)
     store, index = InMemoryRecordStore(fields_of), HangingIndex()
     async with following(store, projection(index), replace(OPTIONS, lease_s=3_600.0)) as projector:
         await projector.wait_level(5)
