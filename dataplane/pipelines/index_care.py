@@ -18,7 +18,7 @@ log = logging.getLogger("memplane.beacons")
 
 INDEX_WIPED = "INDEX_WIPED"
 COUNT_SHARE = 0.1
-"""Of the time that counting may take. Unmeasured."""
+"""Of the time that counting may take, by the quicker one of the last two. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class IndexCare:
         self._suspicion = ""
         self._was_down = False
         self._count_at_s = 0.0
+        self._count_s = 0.0
 
     @property
     def is_suspicious(self) -> bool:
@@ -113,7 +114,9 @@ class IndexCare:
         if not before and started_s < self._count_at_s:
             return False
         counts = await self._parts.checks.count(self.index, deadline_s)
-        self._count_at_s = _now_s() + (_now_s() - started_s) * (1 / COUNT_SHARE - 1)
+        took_s = _now_s() - started_s
+        self._count_at_s = _now_s() + min(took_s, self._count_s) * (1 / COUNT_SHARE - 1)
+        self._count_s = took_s
         self._lacking = counts.lacking if counts.lacking > self._tolerated else 0
         self._tolerated = min(self._tolerated, counts.lacking)
         return bool(before and self._lacking)
