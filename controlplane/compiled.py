@@ -41,6 +41,10 @@ class EffectiveValue(NamedTuple):
     layer: str
 
 
+EVERYWHERE = "degradation_policy"
+"""The section that holds for the whole process: shown for every namespace, overridden for none."""
+
+
 def effective_values(compiled: Compiled, namespace: str) -> list[EffectiveValue]:
     """Every value of the policy that governs `namespace`, in the order of the sections.
 
@@ -53,13 +57,14 @@ def effective_values(compiled: Compiled, namespace: str) -> list[EffectiveValue]
     sections = _merged(compiled.policy, layers)
     return [
         _value(compiled.positions, layers, path, value)
-        for name in SECTIONS
+        for name in (*SECTIONS, EVERYWHERE)
         for path, value in _leaves((name,), sections[name])
     ]
 
 
 def _merged(policy: PolicySet, layers: list[str]) -> Mapping[str, Any]:
-    sections: dict[str, Any] = plain_sections(policy)
+    base = policy.model_dump(mode="json", include={EVERYWHERE})
+    sections: dict[str, Any] = {**plain_sections(policy), **base}
     for layer in reversed(layers):
         override = policy.namespace_policy.overrides[layer]
         sections = merge(sections, override.model_dump(mode="json", exclude_unset=True))

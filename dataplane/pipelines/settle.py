@@ -64,7 +64,7 @@ class Settlement:
 
         Raises DuplicateRequest when the request_id was taken in the meantime.
         """
-        async with self._locks.hold(admitted.subject):
+        async with self._locks.hold(admitted.subject, deadline_s):
             for _ in range(ATTEMPTS):
                 response, commit = _answered(await self._plan(admitted, degraded, deadline_s), admitted, degraded)
                 if admitted.draft.validate_only:
@@ -86,7 +86,7 @@ class Settlement:
             return settled
         subjects = {item.subject for item in free.values() if isinstance(item, Admitted)}
         try:
-            async with self._locks.hold_all(subjects):
+            async with self._locks.hold_all(subjects, deadline_s):
                 found = await self._commit_plain(free, degraded, deadline_s)
         except BackendUnavailable as error:
             found = dict.fromkeys(free, Unavailable(error.backend))
