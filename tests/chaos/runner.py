@@ -198,7 +198,7 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
     history, faults = options.folder / "history.jsonl", options.folder / "faults.jsonl"
     async with running(options) as stack:
         workload = Workload(stack.addresses, stack.api_keys, plan.seed, plan.clients, history)
-        with HistoryWriter(faults) as writer:
+        with workload.history, HistoryWriter(faults) as writer:
             run_ = _Run(stack, plan, workload, Levels(stack), writer, say)
             await run_.levels.learn()
             await _load_and_storm(run_)

@@ -20,7 +20,7 @@ def assert_clean(outcome: Outcome) -> None:
 
 @pytest.mark.slow
 async def test_nothing_is_lost_on_embedded_stores(tmp_path: Path) -> None:
-    plan = Plan(seconds=15, operations=300, seed=SEED, clients=8, only=EMBEDDED)
+    plan = Plan(seconds=10, operations=300, seed=SEED, clients=8, only=EMBEDDED)
     assert_clean(await run(Options("embedded", tmp_path / "run", "sqlite"), plan))
 
 
@@ -31,5 +31,5 @@ async def test_nothing_is_lost_on_the_stores_of_a_company(tmp_path: Path) -> Non
         fetch_elasticsearch.fetch(fetch_elasticsearch.CACHE)
     except fetch_elasticsearch.Unavailable as reason:
         pytest.skip(str(reason))
-    plan = Plan(seconds=25, operations=500, seed=SEED, clients=8, only=COMPANY)
+    plan = Plan(seconds=20, operations=400, seed=SEED, clients=8, only=COMPANY)
     assert_clean(await run(Options("company", tmp_path / "run", "redis"), plan))
