@@ -113,7 +113,7 @@ async def test_what_an_index_refuses_is_a_dead_letter_until_it_is_replayed(
         raise EntriesRefused("text_index", {entry.memory_id: "too odd" for entry in entries})  # type: ignore[attr-defined]
 
     with monkeypatch.context() as broken:
-        broken.setattr(plane.stores.texts, "upsert", refuse)
+        broken.setattr(plane.wired.stores.texts, "upsert", refuse)
         async with plane.memory() as memory:
             written = await memory.write("dept.sales", "The blue whale of Bergen sings at dawn", session_id="s")
         await settled(plane)
