@@ -203,3 +203,10 @@ def test_an_api_key_in_place_of_its_hash_is_not_repeated_in_the_diagnostic() -> 
 def test_a_policy_of_another_shape_is_told_by_its_first_lines() -> None:
     result = compiled("apiVersion: v1\nkind: ConfigMap\ndata: {}\n")
     assert [(error.code, error.line) for error in result.errors] == [("UNKNOWN_KEY", line) for line in (1, 2, 3)]
+
+
+def test_what_holds_for_the_whole_process_is_shown_for_every_namespace() -> None:
+    result = compiled("degradation_policy: {cache: {timeout_s: 0.25}}")
+    shown = {value.path: value.value for value in effective_values(result, "any.where")}
+    assert shown["degradation_policy.cache.timeout_s"] == 0.25
+    assert shown["degradation_policy.queue.min_failures"] == 5

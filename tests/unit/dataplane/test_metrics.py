@@ -14,6 +14,7 @@ def report() -> policy_pb2.NodeReport:
         backend="text_index", adapter="elasticsearch", healthy=True, lag=7, dead_letters=2
     )
     backend.problems.add(code="YELLOW", message="copies are missing")
+    backend.breakers.add(operations="reads", state=policy_pb2.BREAKER_STATE_OPEN, opened_count=3)
     return policy_pb2.NodeReport(backends=[backend], memory_count=12)
 
 
@@ -41,6 +42,8 @@ def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_backgroun
         'memplane_backend_lag{adapter="elasticsearch",backend="text_index"} 7.0',
         'memplane_backend_dead_letters{adapter="elasticsearch",backend="text_index"} 2.0',
         'memplane_backend_problems{adapter="elasticsearch",backend="text_index"} 1.0',
+        'memplane_breaker_state{backend="text_index",operations="reads"} 2.0',
+        'memplane_breaker_opened_total{backend="text_index",operations="reads"} 3.0',
         'memplane_background_failures_total{event="records_dropped"} 4.0',
     ):
         assert line in text

@@ -8,6 +8,8 @@ import pytest
 
 from dataplane.changes import IndexProgress
 from dataplane.examine import Finding
+from dataplane.guards import BreakerReport
+from dataplane.logic.breaker import BreakerState
 from dataplane.policy_holder import PolicyHolder
 from dataplane.ports import Examination, Problem
 from dataplane.report import Calls, Reporter
@@ -89,3 +91,18 @@ def test_refusals_that_go_on_are_told_beside_the_backends() -> None:
     made.overload = lambda: (Problem("OVERLOADED", "calls have been refused for 12 s; add data planes"),)
     *_, told = made.report().backends
     assert (told.backend, told.healthy, [each.code for each in told.problems]) == ("admission", True, ["OVERLOADED"])
+
+
+def test_breakers_are_told_and_a_backend_whose_reads_are_not_tried_is_not_well() -> None:
+    made = reporter(Calls(), index())
+    breakers = {
+        "record_store": [BreakerReport("writes", BreakerState.OPEN, 1.5, 2, "the disk is full")],
+        "text_index": [BreakerReport("reads", BreakerState.OPEN, 2.0, 1, "does not answer in time")],
+    }
+    made.breakers_of = breakers.__getitem__
+    store, texts = made.report().backends
+    assert (store.healthy, texts.healthy) == (True, False)
+    assert texts.detail == "reads are not tried for now: does not answer in time"
+    (told,) = store.breakers
+    assert (told.operations, told.state, told.opened_count) == ("writes", policy_pb2.BREAKER_STATE_OPEN, 2)
+    assert (told.reason, told.since.ToMicroseconds()) == ("the disk is full", 9_000_005 - 1_500_000)

@@ -123,3 +123,13 @@ def test_a_backend_is_told_with_server_version_and_latency_and_each_of_its_probl
     assert (well.ok, well.detail) == (True, "Redis 7.2, 1.5 ms")
     assert (evicts.ok, evicts.detail, evicts.advice) == (False, "it evicts", "set maxmemory-policy noeviction")
     assert (dead.ok, dead.detail) == (False, "3 changes were given up")
+
+
+def test_an_open_breaker_is_a_finding_with_its_reason_and_advice():
+    cache = policy_pb2.BackendStatus(backend="cache", adapter="redis", healthy=True)
+    cache.breakers.add(operations="reads", state=policy_pb2.BREAKER_STATE_CLOSED, opened_count=4)
+    cache.breakers.add(operations="writes", state=policy_pb2.BREAKER_STATE_OPEN, opened_count=2, reason="too slow")
+    (finding,) = [each for each in judge_fleet(fleet(cache)) if not each.ok]
+    assert finding.subject == "data-1 cache (redis) BREAKER_OPEN"
+    assert "too slow" in finding.detail
+    assert "degradation_policy" in finding.advice
