@@ -25,6 +25,8 @@ GRACE_S = 0.02
 """How much later than its limit a call is cancelled. Unmeasured."""
 NEARLY_S = 0.001
 """A failure so shortly before the limit is taken for the limit's."""
+LATE_S = 0.25
+"""A failure so long after the limit says that this process was late itself, not what the backend did. Unmeasured."""
 MOST_PROBES = 4
 """Probes under way at once: one that hangs on a dead connection must not keep the next from finding the backend."""
 
@@ -114,8 +116,8 @@ class Lane:
         if not isinstance(error, BackendUnavailable) or isinstance(error, NotYet):
             self.breaker.unknown(ticket)
             return error
-        asked_s, until_s = until
-        if asked_s > until_s or self._loop.time() < until_s - NEARLY_S:
+        (asked_s, until_s), now_s = until, self._loop.time()
+        if (asked_s > until_s or now_s < until_s - NEARLY_S) and now_s < until_s + LATE_S:
             self._ill(ticket, limits, error.words)
         else:
             self.breaker.unknown(ticket)
