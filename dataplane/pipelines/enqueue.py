@@ -144,6 +144,14 @@ class EnqueuePipeline:
             order_key=order_key(proposal),
         )
 
+    async def store_answers(self, deadline_s: float) -> bool:
+        """Whether the record store answers something small."""
+        try:
+            await self._parts.store.last_position(deadline_s)
+        except BackendUnavailable:
+            return False
+        return True
+
     async def still_waits(self, operation: str, deadline_s: float) -> bool:
         """Whether a write is in the queue; also when the queue cannot tell."""
         try:

@@ -11,8 +11,10 @@ to it would be made anew. An id that is made up costs a row in the record store 
 request_id take 1.15 times as long by 16 callers, 1.21 times in batches of 100 (`python -m bench.write_ids`: SQLite,
 embeddings by hash, 2026-11). Where there is no queue none is made up.
 
-A write whose subject has one in the queue, put there by this data plane, is queued behind it: when the record store
-comes back, what was said later is decided later. Another data plane does not know of it and may decide its own first.
+What was said later of a subject is decided later: a write whose subject has one in the queue, put there by this data
+plane, waits until that one is applied, which takes a second or two once the record store is back. If it takes longer it
+is queued behind it. Waiting comes first, for a busy subject's writes that were always queued behind others would find
+one in the queue for ever. Another data plane does not know of all this and may decide its own first.
 
 What is queued waits up to as long as an id is kept; a record store that is away for longer may keep both the write of
 a commit in flight and the queued one, as two memories only where they say different things.
@@ -39,6 +41,10 @@ BEHIND: Final = "accepted into the queue behind an earlier write of the subject;
 KEPT_SHARE: Final = 0.25
 KEPT_S: Final = 1.0
 """What is kept of a call's time for the queue: a share of it, at most so much. Unmeasured."""
+
+PATIENCE_S: Final = 3.0
+"""How long a write waits for earlier ones of its subject. Unmeasured, as the pause between two looks."""
+LOOK_S: Final = 0.05
 
 MOST_SUBJECTS: Final = 10_000
 """So many subjects with a write in the queue are remembered, the latest ones. Unmeasured."""
@@ -67,13 +73,13 @@ class WriteOrQueue:
         if self._enqueue is None:
             return await self._write.write_batch([_draft_of(item) for item in given], caller, deadline_s)
         named = [self._named(item) for item in given]
-        behind = await self._behind(self._enqueue, named, deadline_s)
+        behind, is_up = await self._behind(self._enqueue, named, deadline_s)
         now = {index: item for index, item in enumerate(named) if index not in behind}
         drafts = [_draft_of(item) for item in now.values()]
         decided = dict(zip(now, await self._write.write_batch(drafts, caller, _earlier(deadline_s)), strict=True))
         undecided = {index: now[index] for index, outcome in decided.items() if _may_wait(now[index], outcome)}
         queued = await self._queued(self._enqueue, undecided, caller, deadline_s, is_up=False)
-        after = await self._queued(self._enqueue, behind, caller, deadline_s, is_up=True)
+        after = await self._queued(self._enqueue, behind, caller, deadline_s, is_up=is_up)
         outcomes = {**decided, **queued, **after}
         return [outcomes[index] for index in range(len(given))]
 
@@ -83,19 +89,37 @@ class WriteOrQueue:
             return item
         return replace(item, draft=replace(item.draft, attempt_id=self._new_id()))
 
-    async def _behind(self, enqueue: EnqueuePipeline, given: Sequence[Given], deadline_s: float) -> dict[int, Proposal]:
-        """Those whose subject has a write in the queue."""
-        if not self._waiting:
-            return {}
+    async def _behind(
+        self, enqueue: EnqueuePipeline, given: Sequence[Given], deadline_s: float
+    ) -> tuple[dict[int, Proposal], bool]:
+        """Those whose subject has a write in the queue, though it was waited for; whether the record store answers."""
         asked = {
             index: item
             for index, item in enumerate(given)
             if isinstance(item, Proposal) and not item.draft.validate_only and order_key(item) in self._waiting
         }
-        for key in {order_key(item) for item in asked.values()}:
-            if not await enqueue.still_waits(self._waiting[key], deadline_s):
-                self._waiting.pop(key, None)
-        return {index: item for index, item in asked.items() if order_key(item) in self._waiting}
+        is_up = not asked or await enqueue.store_answers(_earlier(deadline_s))
+        if is_up:
+            await self._applied(enqueue, {order_key(item) for item in asked.values()}, deadline_s)
+        return {index: item for index, item in asked.items() if order_key(item) in self._waiting}, is_up
+
+    async def _applied(self, enqueue: EnqueuePipeline, keys: set[str], deadline_s: float) -> None:
+        """Waits, if not for long, until the queue holds nothing of these subjects."""
+        now_s = asyncio.get_running_loop().time
+        until_s = min(now_s() + PATIENCE_S, _earlier(deadline_s))
+        for key in keys:
+            while (operation := self._waiting.get(key)) is not None:
+                if not await enqueue.still_waits(operation, deadline_s):
+                    self._let_go(key, operation)
+                elif now_s() >= until_s:
+                    break
+                else:
+                    await asyncio.sleep(LOOK_S)
+
+    def _let_go(self, key: str, operation: str) -> None:
+        """Forgets a write that was applied, if no later one of its subject was queued meanwhile."""
+        if self._waiting.get(key) == operation:
+            del self._waiting[key]
 
     async def _queued(
         self, enqueue: EnqueuePipeline, items: Mapping[int, Given], caller: Caller, deadline_s: float, *, is_up: bool

@@ -37,7 +37,7 @@ class _DeliveryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Delivery.Val
     DELIVERY_SYNC: _Delivery.ValueType  # 1
     """After it is decided and committed. While the record store is down and a queue is configured, it is accepted as with
     QUEUED instead: the action is QUEUED, `operation` tells what becomes of it, and `degraded` names `record_store`. So
-    are writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
+    may be writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
     RESOURCE_EXHAUSTED. A `validate_only` write is never queued.
     """
     DELIVERY_QUEUED: _Delivery.ValueType  # 2
@@ -54,7 +54,7 @@ DELIVERY_UNSPECIFIED: Delivery.ValueType  # 0
 DELIVERY_SYNC: Delivery.ValueType  # 1
 """After it is decided and committed. While the record store is down and a queue is configured, it is accepted as with
 QUEUED instead: the action is QUEUED, `operation` tells what becomes of it, and `degraded` names `record_store`. So
-are writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
+may be writes of a subject that still has such a one waiting. With no queue, or that one down too: UNAVAILABLE; full:
 RESOURCE_EXHAUSTED. A `validate_only` write is never queued.
 """
 DELIVERY_QUEUED: Delivery.ValueType  # 2

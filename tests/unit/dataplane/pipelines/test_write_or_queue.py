@@ -254,13 +254,28 @@ async def test_a_store_that_hangs_leaves_time_for_the_queue(rig: Rig) -> None:
     assert asyncio.get_running_loop().time() < until_s
 
 
-async def test_what_is_said_later_of_a_subject_is_decided_later(rig: Rig) -> None:
+async def test_what_is_said_later_of_a_subject_waits_for_what_was_said_before(rig: Rig) -> None:
+    rig.store.is_down = True
+    await write(rig, "Prefers tea", subject_id="42", fact_key="user:42/drink")
+    again = await write(rig, "Prefers milk", subject_id="42", fact_key="user:42/drink")
+    assert again.operation.name
+    rig.store.is_down = False
+    late = asyncio.create_task(write(rig, "Prefers coffee", subject_id="42", fact_key="user:42/drink"))
+    other = await write(rig, "Prefers tea", subject_id="43", fact_key="user:43/drink")
+    assert (other.operation.name, late.done()) == ("", False)
+    async with running(rig.consumer()):
+        assert (await late).memory.content == "Prefers coffee"
+    fact = await rig.store.find_fact(Scope(("dept.sales",)), "42", "user:42/drink", in_time())
+    assert parse_body(fact).content == "Prefers coffee"
+
+
+async def test_what_would_wait_too_long_is_queued_behind(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_or_queue, "PATIENCE_S", 0.05)
     rig.store.is_down = True
     early = await write(rig, "Prefers tea", subject_id="42", fact_key="user:42/drink")
     rig.store.is_down = False
     late = await write(rig, "Prefers coffee", subject_id="42", fact_key="user:42/drink")
-    other = await write(rig, "Prefers tea", subject_id="43", fact_key="user:43/drink")
-    assert (late.decision.action, other.operation.name) == (QUEUED, "")
+    assert late.decision.action == QUEUED
     assert "behind" in late.degraded[0].fallback
     async with running(rig.consumer()):
         await rig.ended(settled_of(early))
@@ -271,8 +286,28 @@ async def test_what_is_said_later_of_a_subject_is_decided_later(rig: Rig) -> Non
     assert (after.memory.content, after.operation.name) == ("Prefers water", "")
 
 
+async def test_under_load_writes_are_decided_at_once_again_soon_after_an_outage(rig: Rig) -> None:
+    """All of one subject: those that come in while the queue is emptied do not fill it again."""
+    rig.store.is_down = True
+    for number in range(20):
+        await write(rig, f"Early {number}")
+    rig.store.is_down = False
+    queued = 0
+
+    async def call(caller: int) -> None:
+        nonlocal queued
+        for number in range(10):
+            queued += bool((await write(rig, f"Late {caller}-{number}")).operation.name)
+
+    async with running(rig.consumer()):
+        await asyncio.gather(*(call(caller) for caller in range(8)))
+    assert queued == 0
+    assert len(await rig.contents()) == 100
+
+
 async def test_only_the_latest_subjects_are_remembered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_or_queue, "MOST_SUBJECTS", 2)
+    monkeypatch.setattr(write_or_queue, "PATIENCE_S", 0.0)
     rig.store.is_down = True
     for subject_id in ("a", "b", "c"):
         await write(rig, "Note", subject_id=subject_id)
