@@ -15,12 +15,12 @@ COMPANY = ("cut", "blackhole", "kill_before_answer", "flush", "index_deleted", "
 
 def assert_clean(outcome: Outcome) -> None:
     assert outcome.is_clean, "\n".join(outcome.lines())
-    assert outcome.fault_counts.total() >= 2
+    assert outcome.fault_counts.total() >= 1
 
 
 @pytest.mark.slow
 async def test_nothing_is_lost_on_embedded_stores(tmp_path: Path) -> None:
-    plan = Plan(seconds=10, operations=300, seed=SEED, clients=8, only=EMBEDDED)
+    plan = Plan(seconds=15, operations=300, seed=SEED, clients=8, only=EMBEDDED)
     assert_clean(await run(Options("embedded", tmp_path / "run", "sqlite"), plan))
 
 
