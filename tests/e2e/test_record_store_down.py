@@ -29,6 +29,8 @@ ALIVE = ""
 TIMEOUT_S = 10.0
 OUTAGE_S = 5.0
 """Longer than anything that looks after health waits."""
+BACK_WITHIN_S = 5.0
+"""It takes less than 2 s where nothing else runs; other tests share the processors."""
 
 
 @dataclass
@@ -180,7 +182,7 @@ async def _all_is_well_again(system: Running, memory_ids: list[str]) -> None:
         return not found.degraded and found.hits[0].memory.id == memory_ids[number]
 
     await eventually_async(lambda: whole(3, f"after {now_s()}"), bool)
-    assert now_s() - began_s < 2.0
+    assert now_s() - began_s < BACK_WITHIN_S
     for number in (0, *range(4, 12)):
         assert await whole(number, "at last")
     await eventually_async(lambda: system.answering.serves(READS), bool)
