@@ -89,8 +89,7 @@ class Projector:
         self._running = asyncio.Event()
         self._running.set()
         self._levelled = asyncio.Event()
-        self._doubted = False
-        self._owes_redo = False
+        self._doubted = self._owes_redo = False
         self._again = asyncio.Event()
         self._attempt: asyncio.Timeout | None = None
         self._attempted_at_s = 0.0
@@ -159,10 +158,7 @@ class Projector:
             self._attempt.reschedule(_now_s())
 
     def doubt(self) -> None:
-        """From now on the index may lack old memories, until `trust`.
-
-        What it took and was not settled yet is applied again: it may have gone with the rest.
-        """
+        """Until `trust` the index may lack old memories; what it took and was not settled is applied again."""
         self._doubted = self._owes_redo = True
         self._wake.set()
 
