@@ -97,6 +97,12 @@ def _tell_of_the_living(loop: asyncio.AbstractEventLoop, context: dict[str, Any]
         loop.default_exception_handler(context)
 
 
+def _is_ours(task: "asyncio.Task[Any]") -> bool:
+    """Whether it is the process's own; what PostgreSQL's store or driver began ends when the store is closed."""
+    path = task.get_coro().cr_code.co_filename  # type: ignore[union-attr]  # a coroutine, or it would not be a task
+    return "/dataplane/" in path and "/adapters/postgres/" not in path
+
+
 class Volatile:
     """An index of which a dead process leaves what was flushed."""
 
@@ -175,7 +181,7 @@ class MortalPlane:
         """kill -9, and a new process; `wiped`: with empty indexes."""
         self.death.is_dead = True
         self.crashes += 1
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        left = [task for task in asyncio.all_tasks() - {asyncio.current_task()} if _is_ours(task)]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)

@@ -35,8 +35,8 @@ MOST_CALLS = 24
 DEATHS = st.none() | st.tuples(st.integers(0, MOST_CALLS), st.booleans())
 KINDS = st.sampled_from([maintenance_pb.INDEX_KIND_VECTOR, maintenance_pb.INDEX_KIND_TEXT])
 QUICK = settings(
-    max_examples=8,
-    stateful_step_count=14,
+    max_examples=18,
+    stateful_step_count=18,
     derandomize=True,
     deadline=None,
     database=None,
@@ -229,7 +229,7 @@ def test_no_crash_loses_doubles_or_brings_back_anything_on_postgresql(postgres_o
             empty(postgres_options)
             return lambda: open_store(postgres_options, fields_of)
 
-    run_state_machine_as_test(OnPostgres, settings=settings(QUICK, max_examples=4))
+    run_state_machine_as_test(OnPostgres, settings=settings(QUICK, max_examples=8))
 
 
 if __name__ == "__main__":
