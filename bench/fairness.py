@@ -43,7 +43,7 @@ NOISE = {
 }
 """By name: clients, and namespaces below the noisy tenant's own."""
 PAUSE_S = 0.5
-"""After a refusal; the server asks for so much at least."""
+"""After a refusal that does not tell how long to wait."""
 QUESTIONS, TEXTS = 200, 4_000
 
 
@@ -114,12 +114,18 @@ async def noisy_tenant(address: str, key: str, kind: str) -> None:
                     else:
                         question = pb.SearchMemoriesRequest(namespace=namespace, query=made.questions[turn % QUESTIONS])
                         await stub.SearchMemories(question, metadata=metadata(key), timeout=60)
-                except grpc.aio.AioRpcError:
-                    await asyncio.sleep(PAUSE_S)
+                except grpc.aio.AioRpcError as error:
+                    await asyncio.sleep(pause_s(error))
 
         running = [asyncio.create_task(client(number)) for number in range(clients)]
         print("READY", flush=True)
         await asyncio.gather(*running)
+
+
+def pause_s(error: grpc.aio.AioRpcError) -> float:
+    """How long the server asks to wait, as clients of gRPC do."""
+    told = dict(error.trailing_metadata() or ()).get("grpc-retry-pushback-ms")
+    return int(told) / 1000 if told is not None else PAUSE_S
 
 
 @asynccontextmanager

@@ -87,6 +87,20 @@ async def test_those_who_are_refused_are_told_different_times() -> None:
     rig.line.leave(held)
 
 
+async def test_the_more_are_refused_the_later_they_are_told_to_come_again() -> None:
+    rig = Rig(limits(waiting=0))
+    held = await rig.enter(rig.ticket("a"))
+    told = []
+    for _ in range(2_000):
+        with pytest.raises(Overloaded) as refusal:
+            await rig.enter(rig.ticket("a"))
+        told.append(refusal.value.retry_after_s)
+    assert max(told[:16]) <= 1.0
+    assert min(told[-16:]) > 5.0
+    assert max(told) <= 30.0
+    rig.line.leave(held)
+
+
 async def test_who_hangs_up_leaves_the_line() -> None:
     rig = Rig(limits())
     held = await rig.enter(rig.ticket("a"))
