@@ -70,8 +70,9 @@ def _words(content: bytes) -> Iterator[str]:
 
 def _decoded(text: bytes) -> bytes:
     """What is whole of it: a file is read in chunks, which may cut a text."""
-    whole = text.rstrip(b"=")
-    return base64.b64decode(whole[: len(whole) // 4 * 4])
+    bare = text.rstrip(b"=")
+    whole = bare[: len(bare) - (len(bare) % 4 == 1)]
+    return base64.b64decode(whole + b"=" * (-len(whole) % 4))
 
 
 def _contents(places: Places) -> Iterator[tuple[str, bytes]]:
