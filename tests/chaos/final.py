@@ -39,19 +39,26 @@ async def read_final_state(
     Raises AssertionError when a data plane does not answer within some ten seconds.
     """
     entries = list(history)
-    memories: list[FinalMemory] = []
-    operations: list[FinalOperation] = []
-    reads: list[Entry] = []
-    for tenant, key in enumerate(api_keys.values()):
-        own = [entry for entry in entries if entry.tenant == tenant and not entry.asked.get("foreign")]
-        observer = _Observer(addresses, key, tenant)
-        seen = await observer.memories(sorted({entry.asked["ns"] for entry in own if entry.asked.get("ns")}))
-        operations += await observer.operations(dict.fromkeys(entry.told.get("operation", "") for entry in own))
-        reads += await observer.searches(_to_search(own, seen))
-        memories += seen
-        await observer.close()
-    raw = await leftovers(places, _erased(entries, memories))
-    return FinalState(memories=tuple(memories), operations=tuple(operations), reads=tuple(reads), raw_leftovers=raw)
+    seen = await asyncio.gather(
+        *(_of_tenant(addresses, key, tenant, entries) for tenant, key in enumerate(api_keys.values()))
+    )
+    memories = tuple(memory for each in seen for memory in each.memories)
+    return FinalState(
+        memories=memories,
+        operations=tuple(operation for each in seen for operation in each.operations),
+        reads=tuple(read for each in seen for read in each.reads),
+        raw_leftovers=await leftovers(places, _erased(entries, memories)),
+    )
+
+
+async def _of_tenant(addresses: Sequence[str], key: str, tenant: int, entries: Sequence[Entry]) -> FinalState:
+    own = [entry for entry in entries if entry.tenant == tenant and not entry.asked.get("foreign")]
+    observer = _Observer(addresses, key, tenant)
+    memories = await observer.memories(sorted({entry.asked["ns"] for entry in own if entry.asked.get("ns")}))
+    operations = await observer.operations(dict.fromkeys(entry.told.get("operation", "") for entry in own))
+    reads = await observer.searches(_to_search(own, memories))
+    await observer.close()
+    return FinalState(memories=tuple(memories), operations=tuple(operations), reads=tuple(reads))
 
 
 def _to_search(own: Sequence[Entry], seen: Sequence[FinalMemory]) -> list[tuple[str, str]]:
