@@ -7,6 +7,8 @@ Rules:
    of its items are for. Other calls wait beside all namespaces, each principal for itself, so that nobody fills the
    line of those whose namespace he merely names.
 4. A batch costs as many units as it has items, turn by turn; anything else costs one.
+5. Reads and writes wait in lines of their own, with places of their own: writes that a slow embedder or disk holds up
+   hold up no reads.
 """
 
 from collections import Counter
@@ -37,16 +39,20 @@ _PERMISSIONS: Mapping[type[Any], str] = {
 }
 """What a request needs of its namespace; those that are not named, `memory.read`."""
 
+_WRITES = frozenset(_PERMISSIONS)
+"""Requests that wait in the line of writes."""
+
 
 class CallAdmission:
-    """A `memplane.rpc.interceptors.Admit` over one waiting line.
+    """A `memplane.rpc.interceptors.Admit` over a waiting line for `reads` and one for `writes`.
 
     `require` gives the policy in force or raises PolicyNotLoaded. `observe` hears of every call.
     """
 
     def __init__(self, require: Callable[[], PolicySnapshot], observe: Observe):
         self._require = require
-        self.line = WaitingLine(self._limits, observe)
+        self.reads = WaitingLine(self._limits, observe)
+        self.writes = WaitingLine(self._limits, observe)
 
     def __call__(
         self, method: str, request: Any, size_bytes: int, context: Context
@@ -56,40 +62,42 @@ class CallAdmission:
             return nullcontext()
         caller = caller_of(context, self._require)
         ticket = Ticket(path_of(request, caller), first_cost(request), size_bytes)
-        return self._admitted(ticket, deadline_of(context))
+        line = self.writes if type(request) in _WRITES else self.reads
+        return _admitted(line, ticket, deadline_of(context))
 
     @property
     def readings(self) -> Mapping[str, Callable[[], float]]:
         """How the line is, for metrics."""
-        line = self.line
+        lines = (self.reads, self.writes)
         return {
-            "waiting_calls": lambda: line.waiting_count,
-            "waiting_bytes": lambda: line.waiting_bytes,
-            "running_calls": lambda: line.running_count,
-            "running_places": lambda: line.running_places,
-            "running_bytes": lambda: line.running_bytes,
+            "waiting_calls": lambda: sum(line.waiting_count for line in lines),
+            "waiting_bytes": lambda: sum(line.waiting_bytes for line in lines),
+            "running_calls": lambda: sum(line.running_count for line in lines),
+            "running_places": lambda: sum(line.running_places for line in lines),
+            "running_bytes": lambda: sum(line.running_bytes for line in lines),
         }
 
     def problems(self) -> Sequence[Problem]:
         """What doctor is told when calls have been refused for long."""
-        refusing_s = self.line.refusing_for_s()
+        refusing_s = max(line.refusing_for_s() for line in (self.reads, self.writes))
         if refusing_s < LONG_S:
             return ()
         told = f"calls have been refused for {refusing_s:.0f} s; {ADVICE}"
         return (Problem("OVERLOADED", told),)
 
-    @asynccontextmanager
-    async def _admitted(self, ticket: Ticket, deadline_s: float) -> AsyncIterator[None]:
-        await self.line.enter(ticket, deadline_s)
-        try:
-            with holding(_TicketTurn(self.line, ticket)):
-                yield
-        finally:
-            self.line.leave(ticket)
-
     def _limits(self) -> Admission:
         policies: DegradationPolicy = self._require().policies.degradation
         return policies.admission
+
+
+@asynccontextmanager
+async def _admitted(line: WaitingLine, ticket: Ticket, deadline_s: float) -> AsyncIterator[None]:
+    await line.enter(ticket, deadline_s)
+    try:
+        with holding(_TicketTurn(line, ticket)):
+            yield
+    finally:
+        line.leave(ticket)
 
 
 class _TicketTurn:

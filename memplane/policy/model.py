@@ -292,7 +292,7 @@ def _embedder_limits() -> BackendLimits:
 class Admission(Section):
     """How much work a data plane takes on, and how it is shared between namespaces.
 
-    Beyond `concurrency` calls at once, calls wait in a line of at most `waiting` calls and `waiting_bytes` of requests,
+    Reads and writes stand in lines of their own. Beyond `concurrency` calls at once, calls wait in a line of at most `waiting` calls and `waiting_bytes` of requests,
     at most `max_wait_s` each; whatever comes on top is refused with RESOURCE_EXHAUSTED at once. Who waits is served
     fairly: each subtree of namespaces that has waiting calls gets an equal share of its parent's.
     """

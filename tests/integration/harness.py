@@ -131,7 +131,7 @@ async def running_plane(
         address = f"127.0.0.1:{port}"
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         stub = MemoryServiceStub(channel)
-        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, admission.line, codes)
+        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, admission.reads, codes)
         plane.use(KEEP_ALL if policy is None else policy)
         service = MemoryService(wired.pipelines, lambda: plane.snapshot, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)

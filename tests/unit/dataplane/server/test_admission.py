@@ -89,7 +89,7 @@ async def test_operations_and_health_never_wait_not_even_for_a_policy() -> None:
 async def test_a_line_that_refuses_for_long_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     admission = CallAdmission(lambda: caller().snapshot, lambda _outcome, _seconds: None)
     assert admission.problems() == ()
-    monkeypatch.setattr(admission.line, "refusing_for_s", lambda: LONG_S + 2)
+    monkeypatch.setattr(admission.reads, "refusing_for_s", lambda: LONG_S + 2)
     (problem,) = admission.problems()
     assert problem.code == "OVERLOADED"
     assert problem.message.startswith("calls have been refused for 12 s; ")
