@@ -147,10 +147,7 @@ class _Opener:
         part = self._config.parts["text_index"]
         if part.adapter == "edge":
             options_from(EmptySection, "text_index", part.table)
-            folder = self._config.data_dir / "texts"
-            with _opening(folder, "free the disk or make it writable; it is made from the record store"):
-                opened: TextIndex = EdgeTextIndex.open(folder, TOKENIZER)
-            self._stack.push_async_callback(opened.close)
+            opened = await self._server(TextIndex, "text_index", self._open_edge_texts)
         elif part.adapter == "elasticsearch":
             opened = await self._server(TextIndex, "text_index", self._open_elasticsearch(part))
         else:
@@ -234,11 +231,16 @@ class _Opener:
         if part.adapter == "pgvector":
             return await self._server(VectorIndex, "vector_index", self._open_pgvector(part, embedder))
         options_from(EmptySection, "vector_index", part.table)
-        folder = self._config.data_dir / "vectors"
-        with _opening(folder, "free the disk or make it writable; it is made from the record store"):
-            opened = EdgeVectorIndex.open(folder, embedder.dimension, embedder.model)
-        self._stack.push_async_callback(opened.close)
-        return opened
+        return await self._server(VectorIndex, "vector_index", self._open_edge_vectors(embedder))
+
+    async def _open_edge_texts(self) -> TextIndex:
+        return EdgeTextIndex.open(self._config.data_dir / "texts", TOKENIZER)
+
+    def _open_edge_vectors(self, embedder: Embedder) -> Open[VectorIndex]:
+        async def open_backend() -> VectorIndex:
+            return EdgeVectorIndex.open(self._config.data_dir / "vectors", embedder.dimension, embedder.model)
+
+        return open_backend
 
     async def _server(self, port: type[Any], backend: str, open_backend: Open[P]) -> P:
         opened = await opened_or_deferred(port, backend, open_backend)

@@ -3,12 +3,16 @@
 import os
 import resource
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOMY_BYTES = 4 * 1024**3
 """A tmpfs takes memory only for what is in it."""
 PAGE_BYTES = 4096
+LAST_BYTES, LAST_S = 8 * 1024**2, 0.1
+"""The last so much fills within so long: no disk fills faster, and who looks before it writes must be able to rely on
+what it saw for a moment."""
 
 
 @dataclass
@@ -35,6 +39,8 @@ class SmallDisk:
         """Nothing more fits; `pid` is the process that writes there."""
         self.is_full = True
         if self.is_mounted:
+            self._resize(self._used_bytes() + LAST_BYTES)
+            time.sleep(LAST_S)
             while not self._resize(self._used_bytes() + PAGE_BYTES):
                 continue  # more was written in between
         else:

@@ -5,7 +5,7 @@ on the loop, large work in slices with the loop's turn between them. `flush` wai
 in a thread; until then writes are in Edge's log, without fsync. Its optimizer is never run: it keeps the cores busy for
 seconds, and up to 100,000 memories plain segments answer in milliseconds. The price: overwritten and deleted points
 stay on disk, 2 KB for each of 384 dimensions, until `purge` copies the living ones into a new shard (all measured
-2026-11).
+2026-11). On a full disk nothing is written, not even by opening: see `room`; what is open is searched on.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from dataplane.adapters.edge import requests
 from dataplane.adapters.edge.filters import translate
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.edge.requests import PAGE, SLICE, PointId, ScopedQuery, point_id
+from dataplane.adapters.edge.room import DiskRoom
 from dataplane.adapters.payload_filters import RANGE_FIELDS, passes, rows_in
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Held, IndexKey, Scope
@@ -62,8 +63,11 @@ class Shard:
     here as BackendUnavailable.
     """
 
-    def __init__(self, folder: ShardFolder, spec: ShardSpec, shard: EdgeShard, recreated: bool) -> None:
+    def __init__(
+        self, folder: ShardFolder, spec: ShardSpec, room: DiskRoom, shard: EdgeShard, *, recreated: bool
+    ) -> None:
         self._folder = folder
+        self._room = room
         self._spec = spec
         self._shard: EdgeShard | None = shard
         self._writing = asyncio.Lock()
@@ -76,7 +80,8 @@ class Shard:
 
         Raises BackendUnavailable when even that fails, as with a full or read-only disk.
         """
-        owned = ShardFolder(folder, {"format": FORMAT, **spec.identity})
+        owned, room = ShardFolder(folder, {"format": FORMAT, **spec.identity}), DiskRoom(folder, spec.backend)
+        room.require()
         current = _guarded(spec, owned.current)
         if current is not None:
             try:
@@ -85,8 +90,8 @@ class Shard:
                 pass  # A projection is rebuilt, not repaired.
             else:
                 _guarded(spec, owned.remove_others)
-                return cls(owned, spec, shard, recreated=False)
-        return cls(owned, spec, _guarded(spec, lambda: _anew(owned, spec)), recreated=True)
+                return cls(owned, spec, room, shard, recreated=False)
+        return cls(owned, spec, room, _guarded(spec, lambda: _anew(owned, spec)), recreated=True)
 
     async def upsert(self, points: Iterable[Point], deadline_s: float) -> None:
         """Makes and writes points in slices; each slice is whole, in order."""
@@ -158,6 +163,7 @@ class Shard:
 
     async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
         """Keeps a number beside the shard, durably. Raises BackendUnavailable when its folder was gone."""
+        self._room.require()
         await self._stand(deadline_s)
         async with _locked(self._keeping, self._spec.backend, deadline_s):
             await self._in_thread(lambda: self._folder.save_beacon(name, value))
@@ -171,11 +177,13 @@ class Shard:
         """Makes every write so far durable. Raises BackendUnavailable when the folder was gone."""
         await self._stand(deadline_s)
         async with self._turn(deadline_s):
+            self._room.require()
             await self._in_thread(self._live(deadline_s).flush)
 
     async def clear(self, deadline_s: float) -> None:
         """Makes the shard anew, empty."""
         async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
+            self._room.require()
             self._call(EdgeShard.close, deadline_s)
             self._make_anew()
 
@@ -186,6 +194,7 @@ class Shard:
         they wait for the disk; the points are copied in slices. Searches go on, writes wait.
         """
         async with self._turn(deadline_s):
+            self._room.require()
             old, path = self._live(deadline_s), await self._in_thread(self._folder.spare)
             fresh = await self._in_thread(lambda: _create(path, self._spec))
             try:
@@ -206,6 +215,7 @@ class Shard:
             records, offset = self._call(partial(requests.scroll_whole, offset), deadline_s)
             points = [Point(record.id, record.vector or {}, record.payload) for record in records]
             if points:
+                self._room.require()
                 _guarded(self._spec, partial(fresh.update, UpdateOperation.upsert_points(points)))
             if offset is None:
                 return
@@ -221,12 +231,13 @@ class Shard:
             raise
 
     async def close(self) -> None:
-        """Flushes and closes. Idempotent."""
+        """Flushes, where there is room, and closes; what was not flushed is in Edge's log. Idempotent."""
         async with self._writing:
             shard, self._shard = self._shard, None
             if shard is not None:
                 try:
-                    _guarded(self._spec, shard.flush)
+                    if self._room.is_enough():
+                        _guarded(self._spec, shard.flush)
                 finally:
                     _guarded(self._spec, shard.close)
 
@@ -237,6 +248,7 @@ class Shard:
             return
         async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
             shard = self._live(deadline_s)
+            self._room.require()
             if not await self._in_thread(self._folder.stands):
                 with suppress(BackendUnavailable):  # its files are gone
                     _guarded(self._spec, shard.close)
@@ -252,6 +264,7 @@ class Shard:
         return _locked(self._writing, self._spec.backend, deadline_s)
 
     async def _update(self, operation: UpdateOperation, deadline_s: float) -> None:
+        self._room.require()
         self._call(lambda shard: shard.update(operation), deadline_s)
         await asyncio.sleep(0)
 
