@@ -187,8 +187,16 @@ class QueueConsumer:
         while True:
             await asyncio.sleep(self._options.renew_interval_s)
             if self._held:
-                with suppress(BackendUnavailable):  # then it is handed out again, which does no harm
-                    await self._parts.queue.renew(self._options.owner, self._held, self._deadline())
+                await self._renew_once()
+
+    async def _renew_once(self) -> None:
+        """What is not renewed is handed out again, which does no harm."""
+        try:
+            await self._parts.queue.renew(self._options.owner, self._held, self._deadline())
+        except BackendUnavailable as error:
+            log.debug("queued writes in hand were not renewed: %s", error)
+        except Exception:  # the loop must live on: what is in hand later is renewed, too
+            log.exception("queued writes in hand were not renewed")
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

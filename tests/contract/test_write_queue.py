@@ -199,6 +199,26 @@ async def test_one_s_own_unfinished_writes_come_again_too(queue: WriteQueue) -> 
     assert again.deliveries == 2
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 13])
+async def test_what_a_taker_was_never_told_of_comes_again_at_once_and_in_order(queue: WriteQueue, steps: int) -> None:
+    await fill(queue, 4, "k")
+    [first] = await take(queue, page_size=1)
+    given_up = asyncio.create_task(take(queue, page_size=2))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    given_up.cancel()
+    [told] = await asyncio.gather(given_up, return_exceptions=True)
+    known = [first, *(told if isinstance(told, list) else [])]
+
+    rest = await take(queue)
+    assert operations([*known, *rest]) == [f"operations/{number}" for number in range(4)]
+    assert {entry.deliveries for entry in rest} == {1}
+    assert await take(queue) == []
+    await queue.done([*known, *rest], in_time())
+    depth = await queue.depth(in_time())
+    assert (depth.waiting, depth.taken) == (0, 0)
+
+
 async def test_renewed_writes_stay_in_their_hands(queue: WriteQueue) -> None:
     await fill(queue, 2, "k")
     held = await take(queue, "one")

@@ -12,6 +12,7 @@ from redis.asyncio.connection import Connection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError, Sentinel
 from redis.backoff import ExponentialBackoff
+from redis.exceptions import ConnectionError as NotConnected
 from redis.exceptions import NoPermissionError, ResponseError
 from redis.exceptions import TimeoutError as NotInTime
 
@@ -21,6 +22,8 @@ from dataplane.errors import BackendUnavailable, Misconfigured
 
 RETRIES = 2
 """How often a call is sent again, on a new connection, after one that broke. Unmeasured."""
+BROKEN: tuple[type[Exception], ...] = (NotConnected, NotInTime, RuntimeError)
+"""How a connection breaks; a RuntimeError is uvloop's word for a transport that is closed."""
 
 
 class RedisConnection:
@@ -188,7 +191,7 @@ def _common(options: RedisOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "socket_timeout": None,  # every call has a deadline of its own
         "socket_connect_timeout": options.connect_timeout_s,
-        "retry": Retry(ExponentialBackoff(cap=0.1, base=0.01), RETRIES),
+        "retry": Retry(ExponentialBackoff(cap=0.1, base=0.01), RETRIES, BROKEN),
         "protocol": 2,
     }
     if options.tls is not None:

@@ -26,8 +26,8 @@ from redis.exceptions import TimeoutError as NotInTime
 from dataplane.adapters.redis.options import RedisMode, RedisOptions
 from dataplane.errors import Misconfigured
 
-DRIVER_ERRORS = (RedisError, RedisClusterException, OSError)
-"""All that redis-py raises when a call does not succeed."""
+DRIVER_ERRORS = (RedisError, RedisClusterException, OSError, RuntimeError)
+"""All that redis-py raises when a call does not succeed; it passes on the RuntimeError of uvloop's closed transports."""
 
 OLDEST_VERSION = (6, 2)
 """The oldest Redis that has every command used here (XAUTOCLAIM came last); Valkey has them in each version."""
@@ -43,6 +43,7 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (MasterNotFoundError, "the Sentinels know of no master, or do not answer"),
     (NotInTime, "does not answer in time"),
     (NotConnected, "cannot be reached"),
+    (RuntimeError, "the connection was closed"),
     (RedisClusterException, "no node of the cluster can be reached"),
 )
 

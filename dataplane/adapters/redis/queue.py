@@ -14,6 +14,7 @@ from zlib import crc32
 
 from redis.exceptions import NoScriptError, OutOfMemoryError
 
+from dataplane.adapters.handed_out import HandedOut
 from dataplane.adapters.queue_limits import QUEUE_RANGES
 from dataplane.adapters.redis import health
 from dataplane.adapters.redis import queue_scripts as scripts
@@ -66,6 +67,7 @@ class RedisWriteQueue:
         self._connection = connection
         self._options = options
         self._turns = count()
+        self._handed_out = HandedOut()
         # One hash tag: in a cluster the whole queue lies on one node, as its scripts need.
         lanes = [str(lane) for lane in range(scripts.LANES)]
         self._keys = [
@@ -129,7 +131,8 @@ class RedisWriteQueue:
 
     async def _take(self, owner: str, page_size: int, deadline_s: float) -> list[QueueEntry]:
         first_lane = next(self._turns) % scripts.LANES
-        arguments: list[_Argument] = [scripts.GROUP, owner, page_size, self._claim_ms, first_lane]
+        known = self._handed_out.known_to(owner)
+        arguments: list[_Argument] = [scripts.GROUP, owner, page_size, self._claim_ms, first_lane, *known]
         rows = await self._run(scripts.TAKE, arguments, deadline_s)
         entries: list[QueueEntry] = []
         unreadable: list[str] = []
@@ -142,6 +145,7 @@ class RedisWriteQueue:
                 entries.append(QueueEntry(entry_id, write, deliveries))
         if unreadable:
             await self._remove([(entry_id, "") for entry_id in unreadable], deadline_s, keeps=True)
+        self._handed_out.note(owner, entries)
         return entries
 
     async def renew(self, owner: str, entries: Sequence[QueueEntry], deadline_s: float) -> None:
@@ -152,10 +156,12 @@ class RedisWriteQueue:
     async def done(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
         await self._remove([(entry.entry_id, entry.write.operation) for entry in entries], deadline_s, keeps=False)
+        self._handed_out.forget(entries)
 
     async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
         await self._remove([(entry.entry_id, entry.write.operation) for entry in entries], deadline_s, keeps=True)
+        self._handed_out.forget(entries)
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
         """See the port."""

@@ -36,11 +36,13 @@ return 1
 TAKE = (
     _PREAMBLE
     + """
--- ARGV: group, owner, page size, ms after which what is held comes free, lane to begin with.
+-- ARGV: group, owner, page size, ms after which what is held comes free, lane to begin with, then lane:id of each entry
+-- that the owner has.
 -- Returns {lane, id, fields, deliveries} of each entry.
 local group, owner, claim_ms = ARGV[1], ARGV[2], ARGV[4]
 local room = tonumber(ARGV[3])
-local found = {}
+local found, known = {}, {}
+for place = 6, #ARGV do known[ARGV[place]] = true end
 
 local function call_group(stream, ...)
     local answer = redis.pcall(...)
@@ -54,6 +56,17 @@ end
 local function add(lane, entry, deliveries)
     found[#found + 1] = {lane, entry[1], entry[2], deliveries}
     room = room - 1
+end
+
+-- What is in the owner's hands without its knowledge: an answer was lost. It comes again, which is no delivery.
+local function add_lost(lane, stream)
+    local held = call_group(stream, 'XPENDING', stream, group, '-', '+', #ARGV - 5 + room)
+    for _, pending in ipairs(held) do
+        if room > 0 and not known[lane .. ':' .. pending[1]] then
+            local kept = redis.call('XCLAIM', stream, group, group, 0, pending[1], 'RETRYCOUNT', pending[4])
+            if kept[1] and kept[1][2] then add(lane, kept[1], pending[4]) end
+        end
+    end
 end
 
 local function add_abandoned(lane, stream)
@@ -82,7 +95,8 @@ for step = 0, lanes - 1 do
         local holder = redis.call('GET', hold)
         if not holder or holder == owner then
             local before = #found
-            add_abandoned(lane, stream)
+            if holder == owner then add_lost(lane, stream) end
+            if room > 0 then add_abandoned(lane, stream) end
             -- A hold may be evicted: then what is not abandoned is in somebody's hands, and so is the lane.
             local mine = holder or redis.call('XPENDING', stream, group)[1] == #found - before
             if room > 0 and mine then add_new(lane, stream) end

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dataplane.adapters.handed_out import HandedOut
 from dataplane.adapters.queue_limits import QUEUE_RANGES
 from dataplane.adapters.sqlite import queue_statements as statements
 from dataplane.adapters.sqlite.connection import SqliteOptions, closed_on_error, lock, open_writer, translated
@@ -57,6 +58,7 @@ class SqliteWriteQueue:
         self._writer = writer
         self._clock = clock
         self._options = options
+        self._handed_out = HandedOut()
         self._arrived = asyncio.Event()
         self._closed = False
 
@@ -110,8 +112,12 @@ class SqliteWriteQueue:
     async def _take(self, owner: str, page_size: int, deadline_s: float) -> list[QueueEntry]:
         now_us = self._clock.now_us()
         hold = statements.Hold(owner, now_us, now_us + int(self._options.claim_after_s * 1e6))
+        known = self._handed_out.known_to(owner)
+        work = partial(statements.take, hold=hold, page_size=page_size, known=known)
         with _named():
-            return await self._writer.run(partial(statements.take, hold=hold, page_size=page_size), deadline_s)
+            entries = await self._writer.run(work, deadline_s)
+        self._handed_out.note(owner, entries)
+        return entries
 
     async def renew(self, owner: str, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
@@ -124,12 +130,14 @@ class SqliteWriteQueue:
         """See the port."""
         with _named():
             await self._writer.run(partial(statements.remove, entries=entries), deadline_s, wipes=True)
+        self._handed_out.forget(entries)
         self._arrived.set()  # what waited behind them is free for other takers
 
     async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
         with _named():
             await self._writer.run(partial(statements.set_aside, entries=entries), deadline_s)
+        self._handed_out.forget(entries)
         self._arrived.set()
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:

@@ -1,5 +1,6 @@
 """What the write queue on SQLite asks of its file, each within the writer's transaction."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,10 +48,13 @@ END;
 
 _WRITE = "operation, principal_id, namespace, request, time_us, order_key"
 _TAKE = f"""
-UPDATE queued_writes SET owner = :owner, taken_until_us = :until_us, deliveries = deliveries + 1
+UPDATE queued_writes SET
+    owner = :owner, taken_until_us = :until_us, deliveries = deliveries + (taken_until_us <= :now_us)
 WHERE entry_id IN (
     SELECT entry_id FROM queued_writes
-    WHERE taken_until_us <= :now_us AND order_key NOT IN (
+    WHERE (taken_until_us <= :now_us
+        OR (taken_until_us > 0 AND owner = :owner AND entry_id NOT IN (SELECT value FROM json_each(:known))))
+    AND order_key NOT IN (
         SELECT order_key FROM queued_writes WHERE taken_until_us > :now_us AND owner <> :owner
     )
     ORDER BY entry_id LIMIT :page_size
@@ -97,9 +101,10 @@ def put(connection: sqlite3.Connection, write: QueuedWrite, max_entries: int) ->
     return True
 
 
-def take(connection: sqlite3.Connection, hold: Hold, page_size: int) -> list[QueueEntry]:
-    """Hands out the oldest that are free and whose key nobody else holds."""
-    given = {"owner": hold.owner, "until_us": hold.until_us, "now_us": hold.now_us, "page_size": page_size}
+def take(connection: sqlite3.Connection, hold: Hold, page_size: int, known: Sequence[str]) -> list[QueueEntry]:
+    """Hands out the oldest that are free, or the owner's but not `known` to it, and whose key nobody else holds."""
+    given: dict[str, str | int] = {"owner": hold.owner, "until_us": hold.until_us, "now_us": hold.now_us, "page_size": page_size}
+    given["known"] = json.dumps([int(entry_id) for entry_id in known])
     rows = sorted(connection.execute(_TAKE, given).fetchall())
     return [QueueEntry(str(entry_id), QueuedWrite(*write), deliveries) for entry_id, deliveries, *write in rows]
 
