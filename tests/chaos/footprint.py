@@ -1,24 +1,36 @@
-"""How much memory the data planes take, and how it grows with operations."""
+"""How much memory the data planes take, and how it grows with operations.
+
+Memory of a process's own (heap and stacks, `RssAnon`) is told apart from files that are mapped into it (`RssFile`,
+`RssShmem`): the embedded indexes are such files, grow with what is stored, and can be dropped by the system at any
+time. A leak is in the former.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import psutil
+from pathlib import Path
 
 from tests.chaos.stack import Stack
 
-MIB = 1024 * 1024
 WARM_UP = 15
 """Samples of each process that are left out: a new process fills its pools and caches."""
 PER_OPERATIONS = 10_000
 
 
+@dataclass(frozen=True)
+class Sample:
+    """The memory of a process in MiB after so many operations."""
+
+    operations: int
+    own: float
+    mapped: float
+
+
 @dataclass
 class Footprint:
-    """Samples of (operations so far, RSS in MiB), by data plane and process."""
+    """Samples by data plane and process."""
 
-    samples: dict[tuple[str, int], list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    samples: dict[tuple[str, int], list[Sample]] = field(default_factory=lambda: defaultdict(list))
 
     def sample(self, stack: Stack, operations: int) -> None:
         """Takes one of each data plane that runs."""
@@ -27,25 +39,37 @@ class Footprint:
             if pid is None:
                 continue
             try:
-                self.samples[name, pid].append((operations, psutil.Process(pid).memory_info().rss / MIB))
-            except psutil.NoSuchProcess:
+                self.samples[name, pid].append(Sample(operations, *memory_of(pid)))
+            except (FileNotFoundError, ProcessLookupError, KeyError):  # it has ended
                 continue
 
     def peak_mib(self) -> float:
-        """The most that one process had."""
-        return max((rss for samples in self.samples.values() for _, rss in samples), default=0.0)
+        """The most of its own that one process had."""
+        return max((each.own for samples in self.samples.values() for each in samples), default=0.0)
+
+    def peak_mapped_mib(self) -> float:
+        """The most that was mapped into one process."""
+        return max((each.mapped for samples in self.samples.values() for each in samples), default=0.0)
 
     def slopes(self) -> dict[str, float]:
-        """MiB per PER_OPERATIONS operations of each data plane; nothing of one that never ran long enough."""
+        """Own MiB per PER_OPERATIONS operations of each data plane; nothing of one that never ran long enough."""
         by_plane: dict[str, list[Sequence[tuple[int, float]]]] = defaultdict(list)
         for (name, _), samples in self.samples.items():
             if len(samples) > WARM_UP + 2:
-                by_plane[name].append(samples[WARM_UP:])
+                by_plane[name].append([(each.operations, each.own) for each in samples[WARM_UP:]])
         return {name: slope(runs) * PER_OPERATIONS for name, runs in by_plane.items()}
 
     def lines(self) -> list[str]:
         """For people."""
-        return [f"memory: at most {self.peak_mib():.0f} MiB in one data plane", *map(_told, self.slopes().items())]
+        peak = f"memory: at most {self.peak_mib():.0f} MiB of its own in one data plane"
+        return [f"{peak}, and {self.peak_mapped_mib():.0f} MiB of mapped files", *map(_told, self.slopes().items())]
+
+
+def memory_of(pid: int) -> tuple[float, float]:
+    """Own and mapped MiB of a process. Raises FileNotFoundError, ProcessLookupError or KeyError when it has ended."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    kib = {line.partition(":")[0]: int(line.split()[1]) for line in lines if line.startswith("Rss")}
+    return kib["RssAnon"] / 1024, (kib["RssFile"] + kib["RssShmem"]) / 1024
 
 
 def slope(runs: Sequence[Sequence[tuple[int, float]]]) -> float:
@@ -60,4 +84,4 @@ def slope(runs: Sequence[Sequence[tuple[int, float]]]) -> float:
 
 
 def _told(item: tuple[str, float]) -> str:
-    return f"memory: {item[0]} {item[1]:+.2f} MiB per {PER_OPERATIONS} operations, without its start"
+    return f"memory: {item[0]} {item[1]:+.2f} MiB of its own per {PER_OPERATIONS} operations, without its start"
