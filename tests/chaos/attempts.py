@@ -51,15 +51,21 @@ class Call:
 
 
 class Attempts:
-    """Makes the calls of one client."""
+    """Makes the calls of one client. `calls`: how many have ended, each with all its attempts."""
 
     def __init__(self, place: Place, connection: Connection, history: HistoryWriter):
         self.place = place
+        self.calls = 0
         self._connection = connection
         self._history = history
 
     async def call(self, intent: Intent, call: Call) -> Answer:
         """The last attempt's answer."""
+        answer = await self._try(intent, call)
+        self.calls += 1
+        return answer
+
+    async def _try(self, intent: Intent, call: Call) -> Answer:
         pause_s = FIRST_PAUSE_S
         for attempt in range(ATTEMPTS):
             answer = await self._connection.attempt(call.request, intent.deadline_s)

@@ -68,13 +68,13 @@ class Connection:
         method = self._channels[self._at].unary_unary(
             path, request_serializer=type(request).SerializeToString, response_deserializer=kind.FromString
         )
-        start_s = time.monotonic()
+        start_s, plane = time.monotonic(), {"plane": self._at}
         try:
             response = await method(request, timeout=deadline_s, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
-            return _failed(error, start_s)
-        told = told_of(response)
-        return Answer(start_s, time.monotonic(), "OK", response, told)
+            return _failed(error, start_s, plane)
+        end_s = time.monotonic()
+        return Answer(start_s, end_s, "OK", response, told_of(response) | plane)
 
     async def close(self) -> None:
         """Closes the channels."""
@@ -82,11 +82,11 @@ class Connection:
             await channel.close(None)
 
 
-def _failed(error: grpc.aio.AioRpcError, start_s: float) -> Answer:
+def _failed(error: grpc.aio.AioRpcError, start_s: float, plane: Mapping[str, Any]) -> Answer:
     end_s = time.monotonic()
     trailers: dict[str, Any] = dict(error.trailing_metadata() or ())
     details: bytes = trailers.get("grpc-status-details-bin", b"")
-    told = {"markers": _markers(details + (error.details() or "").encode()), "reason": _reason(details)}
+    told = {"markers": _markers(details + (error.details() or "").encode()), "reason": _reason(details), **plane}
     if not details:
         told["said"] = (error.details() or "")[:100]
     pushback_ms = trailers.get("grpc-retry-pushback-ms")

@@ -18,7 +18,7 @@ SHORTEST_S = 1.5
 LONGEST_S = 7.0
 LATEST_START_S = 1.5
 """After the start of its round."""
-QUIET_S = (1.5, 3.0)
+QUIET_S = (2.0, 5.0)
 
 LONG_KINDS = frozenset({"clock"})
 """They cost two restarts of a data plane, and show only after some time."""

@@ -16,6 +16,7 @@ from tests.chaos.footprint import Footprint
 from tests.chaos.history import Entry, FinalState, HistoryWriter, read_history
 from tests.chaos.level import Levels
 from tests.chaos.plan import Fault, Menu, Round, rounds
+from tests.chaos.sabotage import sabotage
 from tests.chaos.stack import Options, Stack, running
 from tests.chaos.units import ServerUnit, Unit
 from tests.chaos.workload import Workload
@@ -37,7 +38,8 @@ Say = Callable[[str], None]
 class Plan:
     """How long, how much, and what. A run ends when it has had both its seconds and its operations.
 
-    `only` names the kinds of faults to draw from; empty: all.
+    `only` names the kinds of faults to draw from; empty: all. `sabotage`, of `sabotage.KINDS`, breaks a promise at the
+    end, for tests of the harness itself.
     """
 
     seconds: float
@@ -45,6 +47,7 @@ class Plan:
     seed: int
     clients: int = 16
     only: Sequence[str] = ()
+    sabotage: str = ""
 
 
 @dataclass
@@ -205,6 +208,8 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         seconds = run_.elapsed_s
         await run_.end()
         entries = [*read_history(history), *read_history(faults)]
+        if plan.sabotage:
+            say(f"sabotage: {plan.sabotage} {await sabotage(plan.sabotage, stack, entries)}")
         final = await read_final_state(stack.addresses, stack.api_keys, stack.places, entries)
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)

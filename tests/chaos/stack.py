@@ -1,6 +1,7 @@
 """What runs under chaos: both planes as processes, on embedded stores or on the servers of a company."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import yaml
 from psycopg import conninfo
 
 from dataplane.adapters.postgres.migrate import migrate
@@ -93,9 +95,10 @@ class Stack:
         """Puts the next policy set into the control plane's folder; it differs in what changes no answer."""
         self.policy_number += 1
         self.control.folder.mkdir(exist_ok=True)
-        for document in policies_folder("examples/evaluation").glob("*.yaml"):
+        for document in policies_folder("default").glob("*.yaml"):
             shutil.copy(document, self.control.folder / document.name)
         (self.control.folder / "rbac.yaml").write_text(rbac_yaml(self.api_keys, self.policy_number))
+        (self.control.folder / "namespace.yaml").write_text(namespace_yaml(list(self.api_keys)[::2]))
 
     async def reload(self) -> None:
         """A new policy set takes force, if the control plane can be reached."""
@@ -116,6 +119,14 @@ def rbac_yaml(api_keys: Mapping[str, str], number: int) -> str:
         ]
     lines += [f"    spare-{number % 7}: {{api_key_sha256: ['{number:064x}']}}"]
     return "\n".join(lines) + "\n"
+
+
+def namespace_yaml(as_it_is: Sequence[str]) -> str:
+    """Namespaces that keep every statement as it is and cache no answer; in the others the default policies hold."""
+    sections: dict[str, object] = {}
+    for document in policies_folder("examples/evaluation").glob("*.yaml"):
+        sections |= yaml.safe_load(document.read_text())
+    return json.dumps({"namespace_policy": {"overrides": dict.fromkeys(as_it_is, sections)}})
 
 
 @asynccontextmanager

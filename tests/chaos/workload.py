@@ -37,11 +37,12 @@ class Workload:
         self._seed, self._pause_s = seed, pause_s
         self.history = HistoryWriter(history_path)
         self._knowledge = [Knowledge() for _ in range(clients)]
+        self._attempts: list[Attempts] = []
 
     @property
     def operations(self) -> int:
-        """Attempts answered so far."""
-        return self.history.count
+        """Calls ended so far: one is one RPC with all its attempts, whatever a batch holds."""
+        return sum(each.calls for each in self._attempts)
 
     async def run(self, until: asyncio.Event) -> None:
         """Works until the event is set and every call in flight was answered."""
@@ -57,7 +58,9 @@ class Workload:
         place = self._place(number)
         connection = Connection(self._addresses, list(self._api_keys.values())[place.tenant], number)
         foreign = self._knowledge[(number + 1) % len(self._knowledge)]
-        client = Client(Attempts(place, connection, self.history), self._knowledge[number], lambda: foreign.own)
+        attempts = Attempts(place, connection, self.history)
+        self._attempts.append(attempts)
+        client = Client(attempts, self._knowledge[number], lambda: foreign.own)
         for intent in intents(self._seed, number):
             if until.is_set():
                 break
