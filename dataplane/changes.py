@@ -112,7 +112,8 @@ class OutboxRow:
 
     `memory` None: it is gone (or no longer searchable) and must leave the index. `embedding` None: not embedded yet.
     `covers` is the newest position of this memory when the row was read: settling the row settles all up to there.
-    `attempts` counts the tries that failed before.
+    `attempts` counts the tries that failed before. `abandoned`: somebody held the row and did not settle it, so what
+    they sent may still reach the index, after anything that is sent now.
     """
 
     position: int
@@ -122,6 +123,7 @@ class OutboxRow:
     embedding: Vector | None
     covers: int = 0
     attempts: int = 0
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,15 @@ class Outbox(Protocol):
 
         One row a memory at most: its oldest that is not dead, and only when nobody holds it and its wait is over. A
         leased row is offered to nobody, its owner included, until it is settled, postponed, released or
-        `lease.seconds` have passed. `embedding` is that of (memory, its current version, model).
+        `lease.seconds` have passed; an erasure leaves it, too. `embedding` is that of (memory, its current version,
+        model).
+        """
+        ...
+
+    async def renew_outbox(self, lease: Lease, deadline_s: float) -> None:
+        """Keeps what the owner holds for `lease.seconds` from now; what has two thirds of them left may stay as it is.
+
+        What others have leased by now is passed over.
         """
         ...
 
@@ -57,17 +65,31 @@ class Outbox(Protocol):
         ...
 
     async def release_outbox(self, owner: str, deadline_s: float) -> None:
-        """Gives back everything that an owner holds, of all indexes, to be leased at once. Idempotent."""
+        """Gives back everything that an owner holds, of all indexes, to be leased at once. Idempotent.
+
+        Likewise what those hold whose names begin with `owner` and a slash.
+        """
+        ...
+
+    async def doubt_outbox(self, index: str, rows: Sequence[OutboxRow], seconds: float, deadline_s: float) -> None:
+        """Notes that something old may yet reach an index: `enqueue_doubted` finds these memories after `seconds`.
+
+        Until then they count as undelivered. A memory that is doubted again waits anew.
+        """
+        ...
+
+    async def enqueue_doubted(self, index: str, page_size: int, deadline_s: float) -> int:
+        """Adds an outbox row for each memory whose doubt is old enough, the oldest first; how many."""
         ...
 
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
-        """The indexes for which a row of this memory is still there, dead ones included."""
+        """The indexes for which a row of this memory is still there, dead ones included, or that may be wrong on it."""
         ...
 
     async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
         """Memories that are not ACTIVE any more, or erased, and that an index may still hold: by id above `after_id`.
 
-        That is those with an outbox row of any index, dead ones included.
+        That is those with an outbox row of any index, dead ones included, or a doubt.
         """
         ...
 

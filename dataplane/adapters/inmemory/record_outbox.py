@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dataplane.adapters.inmemory.record_tables import Tables, Waiting
+from dataplane.adapters.inmemory.record_tables import Doubt, Tables, Waiting
 from dataplane.changes import DeadLetter, Failure, IndexProgress, Lease, OutboxRow
 from dataplane.model import State
 
@@ -23,6 +23,7 @@ def retire(tables: Tables, index: str) -> None:
     """Forgets an index with its rows."""
     tables.indexes.pop(index, None)
     tables.outbox = {key: row for key, row in tables.outbox.items() if key[0] != index}
+    tables.doubts = {key: doubt for key, doubt in tables.doubts.items() if key[0] != index}
 
 
 def enqueue_all(tables: Tables, index: str, after_id: str, page_size: int) -> list[str]:
@@ -47,9 +48,19 @@ def lease(tables: Tables, index: str, lease: Lease, page_size: int) -> list[tupl
         newest[row.memory_id] = row.position
     due = [row for row in oldest.values() if row.due_time_us <= tables.time_us][:page_size]
     until_us = tables.time_us + _us(lease.seconds)
-    for row in due:
-        tables.outbox[index, row.position] = replace(row, owner=lease.owner, due_time_us=until_us)
-    return [(row, newest[row.memory_id]) for row in due]
+    leased = [
+        replace(row, owner=lease.owner, due_time_us=until_us, abandoned=row.abandoned or row.owner != "") for row in due
+    ]
+    tables.outbox.update(((index, row.position), row) for row in leased)
+    return [(row, newest[row.memory_id]) for row in leased]
+
+
+def renew(tables: Tables, lease: Lease) -> None:
+    """See Outbox.renew_outbox."""
+    until_us = tables.time_us + _us(lease.seconds)
+    for key, row in tables.outbox.items():
+        if row.owner == lease.owner != "":
+            tables.outbox[key] = replace(row, due_time_us=until_us)
 
 
 def settle(tables: Tables, index: str, owner: str, rows: Sequence[OutboxRow]) -> None:
@@ -83,14 +94,36 @@ def _holds(tables: Tables, index: str, owner: str, row: OutboxRow) -> bool:
 def release(tables: Tables, owner: str) -> None:
     """See Outbox.release_outbox."""
     for key, row in tables.outbox.items():
-        if row.owner == owner != "":
-            tables.outbox[key] = replace(row, owner="", due_time_us=0)
+        if row.owner and (row.owner == owner or row.owner.startswith(f"{owner}/")):
+            tables.outbox[key] = replace(row, owner="", due_time_us=0, abandoned=True)
+
+
+def doubt(tables: Tables, index: str, rows: Sequence[OutboxRow], seconds: float) -> None:
+    """See Outbox.doubt_outbox."""
+    due_time_us = tables.time_us + _us(seconds)
+    if index in tables.indexes:
+        tables.doubts.update(((index, row.memory_id), Doubt(row.namespace, due_time_us)) for row in rows)
+
+
+def enqueue_doubted(tables: Tables, index: str, page_size: int) -> int:
+    """See Outbox.enqueue_doubted."""
+    due = [
+        (each.due_time_us, key)
+        for key, each in tables.doubts.items()
+        if key[0] == index and each.due_time_us <= tables.time_us
+    ]
+    for _, key in sorted(due)[:page_size]:
+        namespace = tables.doubts.pop(key).namespace
+        tables.last_position += 1
+        tables.outbox[index, tables.last_position] = Waiting(tables.last_position, key[1], namespace, tables.time_us)
+    return len(due[:page_size])
 
 
 def unapplied_removals(tables: Tables, after_id: str) -> list[str]:
     """See Outbox.unapplied_removals; all of them."""
     active = {memory_id for memory_id, memory in tables.memories.items() if memory.state is State.ACTIVE}
-    return sorted({row.memory_id for row in tables.outbox.values() if row.memory_id > after_id} - active)
+    awaiting = {row.memory_id for row in tables.outbox.values()} | {memory_id for _, memory_id in tables.doubts}
+    return sorted({memory_id for memory_id in awaiting if memory_id > after_id} - active)
 
 
 def progress(tables: Tables, index: str) -> IndexProgress:
@@ -98,7 +131,8 @@ def progress(tables: Tables, index: str) -> IndexProgress:
     due = waiting(tables, index)
     first = next((row.position - 1 for row in due if not row.attempts), tables.last_position)
     dead = sum(row.dead_time_us is not None for row in rows_of(tables, index))
-    return IndexProgress(index, first, len(due), dead, due[0].time_us if due else None)
+    doubted = sum(name == index for name, _ in tables.doubts)
+    return IndexProgress(index, first, len(due) + doubted, dead, due[0].time_us if due else None)
 
 
 def dead_letters(tables: Tables, index: str, after_position: int) -> list[DeadLetter]:
@@ -118,7 +152,7 @@ def replay(tables: Tables, index: str, positions: Sequence[int]) -> int:
         if row.dead_time_us is not None and (not positions or row.position in positions)
     ]
     for row in chosen:
-        fresh = Waiting(row.position, row.memory_id, row.namespace, row.time_us)
+        fresh = Waiting(row.position, row.memory_id, row.namespace, row.time_us, abandoned=True)
         tables.outbox[index, row.position] = fresh
     return len(chosen)
 

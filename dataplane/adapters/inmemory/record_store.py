@@ -323,7 +323,15 @@ class InMemoryRecordStore:
         self._check(deadline_s)
         leased = outbox.lease(self._tables, index, lease, page_size)
         told = [self._outbox_row(row.position, row.memory_id, row.namespace, model) for row, _ in leased]
-        return [replace(t, covers=n, attempts=row.attempts) for t, (row, n) in zip(told, leased, strict=True)]
+        return [
+            replace(each, covers=newest, attempts=row.attempts, abandoned=row.abandoned)
+            for each, (row, newest) in zip(told, leased, strict=True)
+        ]
+
+    async def renew_outbox(self, lease: Lease, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox.renew(self._tables, lease)
 
     def _outbox_row(self, position: int, memory_id: str, namespace: str, model: str) -> OutboxRow:
         memory = self._tables.memories.get(memory_id)
@@ -346,10 +354,21 @@ class InMemoryRecordStore:
         self._check(deadline_s)
         outbox.release(self._tables, owner)
 
+    async def doubt_outbox(self, index: str, rows: Sequence[OutboxRow], seconds: float, deadline_s: float) -> None:
+        """See the port."""
+        self._check(deadline_s)
+        outbox.doubt(self._tables, index, rows, seconds)
+
+    async def enqueue_doubted(self, index: str, page_size: int, deadline_s: float) -> int:
+        """See the port."""
+        self._check(deadline_s)
+        return outbox.enqueue_doubted(self._tables, index, page_size)
+
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""
         self._check(deadline_s)
-        return {index for (index, _), row in self._tables.outbox.items() if row.memory_id == memory_id}
+        awaiting = {index for (index, _), row in self._tables.outbox.items() if row.memory_id == memory_id}
+        return awaiting | {index for index, doubted in self._tables.doubts if doubted == memory_id}
 
     async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
         """See the port."""

@@ -40,7 +40,7 @@ class Waiting:
     """An outbox row: a change of a memory at `time_us` of the store's clock.
 
     It is offered from `due_time_us` on; while somebody holds it (`owner`), that is when the lease ends. A row that was
-    given up has a `dead_time_us`.
+    given up has a `dead_time_us`. `abandoned`: somebody held it and did not settle it.
     """
 
     position: int
@@ -52,12 +52,22 @@ class Waiting:
     attempts: int = 0
     reason: str = ""
     dead_time_us: int | None = None
+    abandoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A memory of which something old may yet reach an index; when it is to be applied once more."""
+
+    namespace: str
+    due_time_us: int
 
 
 @dataclass(slots=True)
 class Tables:
     """Everything that is stored, and the time of the store's clock.
 
+    `doubts` are kept by index and memory id.
     `indexes` are those that follow, each with when it was seen last; `outbox` is what awaits them, by index and
     position, the older positions first.
     """
@@ -69,6 +79,7 @@ class Tables:
     last_position: int = 0
     indexes: dict[str, int] = field(default_factory=dict)
     outbox: dict[tuple[str, int], Waiting] = field(default_factory=dict)
+    doubts: dict[tuple[str, str], Doubt] = field(default_factory=dict)
     markers: dict[str, int] = field(default_factory=dict)
     operations: dict[str, OperationRecord] = field(default_factory=dict)
     decisions: list[tuple[str | None, DecisionRecord]] = field(default_factory=list)
@@ -214,7 +225,7 @@ def _forget(tables: Tables, memory_id: str) -> None:
     del tables.memories[memory_id]
     tables.versions.pop(memory_id, None)
     tables.embeddings = {key: vector for key, vector in tables.embeddings.items() if key[0] != memory_id}
-    tables.outbox = {key: row for key, row in tables.outbox.items() if row.memory_id != memory_id}
+    tables.outbox = {key: row for key, row in tables.outbox.items() if row.memory_id != memory_id or row.owner}
     tables.decisions = [(about, decision) for about, decision in tables.decisions if about != memory_id]
     tables.conflicts = [item for item in tables.conflicts if memory_id not in (item.winner_id, item.loser_id)]
     for key, known in tables.requests.items():

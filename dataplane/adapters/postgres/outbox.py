@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dataplane.adapters.postgres.clauses import fill
-from dataplane.adapters.postgres.pool import Parameters, Pool, Row
+from dataplane.adapters.postgres.pool import Connection, Parameters, Pool, Row
 from dataplane.adapters.postgres.reads import EMBEDDED
 from dataplane.adapters.postgres.writes import TAKE_POSITIONS
 from dataplane.adapters.record_rows import COLUMNS, columns, memory_from, vector_from_blob
@@ -27,7 +27,8 @@ _UNSEEN = """
 SELECT name FROM memplane.indexes WHERE seen_time_us <= memplane.now_us() - %(unseen_us)s::bigint ORDER BY name"""
 _RETIRE = """
 WITH gone AS (DELETE FROM memplane.indexes WHERE name = ANY (%(indexes)s::text[]) RETURNING index_id),
-    waiting AS (DELETE FROM memplane.outbox AS o USING gone WHERE o.index_id = gone.index_id)
+    waiting AS (DELETE FROM memplane.outbox AS o USING gone WHERE o.index_id = gone.index_id),
+    doubted AS (DELETE FROM memplane.doubts AS d USING gone WHERE d.index_id = gone.index_id)
 DELETE FROM memplane.dead_letters AS d USING gone WHERE d.index_id = gone.index_id"""
 _NEXT_ACTIVE = fill(
     """
@@ -53,10 +54,11 @@ WITH due AS MATERIALIZED (
     ORDER BY o.position LIMIT %(page_size)s::bigint FOR UPDATE SKIP LOCKED),
 leased AS (
     UPDATE memplane.outbox AS o
-    SET lease_owner = %(owner)s::text, due_time_us = memplane.now_us() + %(lease_us)s::bigint
+    SET lease_owner = %(owner)s::text, due_time_us = memplane.now_us() + %(lease_us)s::bigint,
+        abandoned = o.abandoned OR o.lease_owner <> ''
     FROM due WHERE o.index_id = due.index_id AND o.position = due.position
-    RETURNING o.index_id, o.position, o.memory_id, o.namespace, o.attempts)
-SELECT {head}, e.vector, o.position, o.memory_id, o.namespace, o.attempts, (SELECT max(n.position)
+    RETURNING o.index_id, o.position, o.memory_id, o.namespace, o.attempts, o.abandoned)
+SELECT {head}, e.vector, o.position, o.memory_id, o.namespace, o.attempts, o.abandoned, (SELECT max(n.position)
     FROM memplane.outbox AS n WHERE n.memory_id = o.memory_id AND n.index_id = o.index_id)
 FROM leased AS o LEFT JOIN memplane.memories AS m ON m.memory_id = o.memory_id AND m.state = 1 {embedded}
 ORDER BY o.position""",
@@ -99,14 +101,36 @@ INSERT INTO memplane.dead_letters
 SELECT buried.*, memplane.now_us() FROM buried""",
     index_id=_INDEX_ID,
 )
+_RENEW = """
+UPDATE memplane.outbox SET due_time_us = memplane.now_us() + %(lease_us)s::bigint
+WHERE lease_owner = %(owner)s::text AND lease_owner <> ''
+    AND due_time_us < memplane.now_us() + %(lease_us)s::bigint * 2 / 3"""
 _RELEASE = """
-UPDATE memplane.outbox SET lease_owner = '', due_time_us = 0
-WHERE lease_owner = %(owner)s::text AND lease_owner <> ''"""
+UPDATE memplane.outbox SET lease_owner = '', due_time_us = 0, abandoned = true
+WHERE lease_owner <> '' AND (lease_owner = %(owner)s::text
+    OR lease_owner >= %(owner)s::text || '/' AND lease_owner < %(owner)s::text || '0')"""
+_DOUBT = """
+INSERT INTO memplane.doubts (index_id, memory_id, namespace, due_time_us)
+SELECT i.index_id, d.memory_id, d.namespace, (SELECT memplane.now_us()) + %(wait_us)s::bigint
+FROM memplane.indexes AS i, unnest(%(ids)s::text[], %(namespaces)s::text[]) AS d (memory_id, namespace)
+WHERE i.name = %(index)s::text
+ON CONFLICT (memory_id, index_id) DO UPDATE SET due_time_us = excluded.due_time_us"""
+_TAKE_DOUBTED = fill(
+    """
+DELETE FROM memplane.doubts AS d USING (
+    SELECT memory_id, index_id FROM memplane.doubts
+    WHERE index_id = {index_id} AND due_time_us <= (SELECT memplane.now_us())
+    ORDER BY due_time_us LIMIT %(page_size)s::bigint FOR UPDATE SKIP LOCKED) AS due
+WHERE d.memory_id = due.memory_id AND d.index_id = due.index_id RETURNING d.memory_id, d.namespace""",
+    index_id=_INDEX_ID,
+)
 _UNDELIVERED = """
 SELECT i.name FROM memplane.indexes AS i
 WHERE EXISTS (SELECT 1 FROM memplane.outbox AS o
         WHERE o.memory_id = %(memory_id)s::text AND o.index_id = i.index_id)
     OR EXISTS (SELECT 1 FROM memplane.dead_letters AS d
+        WHERE d.memory_id = %(memory_id)s::text AND d.index_id = i.index_id)
+    OR EXISTS (SELECT 1 FROM memplane.doubts AS d
         WHERE d.memory_id = %(memory_id)s::text AND d.index_id = i.index_id)"""
 _REMOVALS_OF = """
 (SELECT DISTINCT o.memory_id FROM memplane.{table} AS o
@@ -114,14 +138,16 @@ WHERE o.memory_id > %(after_id)s::text
     AND NOT EXISTS (SELECT 1 FROM memplane.memories AS m WHERE m.memory_id = o.memory_id AND m.state = 1)
 ORDER BY o.memory_id LIMIT %(page_size)s::bigint)"""
 _REMOVALS = fill(
-    "{waiting} UNION {dead} ORDER BY memory_id LIMIT %(page_size)s::bigint",
+    "{waiting} UNION {dead} UNION {doubted} ORDER BY memory_id LIMIT %(page_size)s::bigint",
     waiting=fill(_REMOVALS_OF, table="outbox"),
     dead=fill(_REMOVALS_OF, table="dead_letters"),
+    doubted=fill(_REMOVALS_OF, table="doubts"),
 )
 _PROGRESS = """
 SELECT i.name, coalesce((SELECT o.position - 1 FROM memplane.outbox AS o
         WHERE o.index_id = i.index_id AND o.attempts = 0 ORDER BY o.position LIMIT 1), l.position),
-    (SELECT count(*) FROM memplane.outbox AS o WHERE o.index_id = i.index_id),
+    (SELECT count(*) FROM memplane.outbox AS o WHERE o.index_id = i.index_id)
+        + (SELECT count(*) FROM memplane.doubts AS d WHERE d.index_id = i.index_id),
     (SELECT count(*) FROM memplane.dead_letters AS d WHERE d.index_id = i.index_id),
     (SELECT o.time_us FROM memplane.outbox AS o WHERE o.index_id = i.index_id ORDER BY o.position LIMIT 1)
 FROM memplane.indexes AS i, memplane.last_position AS l ORDER BY i.name"""
@@ -137,8 +163,8 @@ WITH replayed AS (
     WHERE d.index_id = {index_id}
         AND (cardinality(%(positions)s::bigint[]) = 0 OR d.position = ANY (%(positions)s::bigint[]))
     RETURNING d.index_id, d.position, d.memory_id, d.namespace, d.time_us)
-INSERT INTO memplane.outbox (index_id, position, memory_id, namespace, time_us)
-SELECT * FROM replayed RETURNING 1""",
+INSERT INTO memplane.outbox (index_id, position, memory_id, namespace, time_us, abandoned)
+SELECT replayed.*, true FROM replayed RETURNING 1""",
     index_id=_INDEX_ID,
 )
 
@@ -179,15 +205,9 @@ class PostgresOutbox:
         found = await self._run(_NEXT_ACTIVE, parameters, deadline_s)
         due = [(memory_id, namespace) for memory_id, namespace, awaits in found if not awaits]
         if due:
-            await self._enqueue(index, due, deadline_s)
+            async with self._pool.transaction(SYSTEM_SCOPE, deadline_s) as connection:
+                await _enqueue(connection, index, due)
         return [row[0] for row in found]
-
-    async def _enqueue(self, index: str, due: list[tuple[str, str]], deadline_s: float) -> None:
-        async with self._pool.transaction(SYSTEM_SCOPE, deadline_s) as connection:
-            taken = await connection.execute(TAKE_POSITIONS, {"count": len(due)})
-            [(before,)] = await taken.fetchall()
-            rows = {"ids": [memory_id for memory_id, _ in due], "namespaces": [namespace for _, namespace in due]}
-            await connection.execute(_ENQUEUE, {"index": index, "before": before, **rows})
 
     async def lease_outbox(
         self, index: str, lease: Lease, page_size: int, model: str, deadline_s: float
@@ -201,6 +221,10 @@ class PostgresOutbox:
             "model": model,
         }
         return [row_from(row) for row in await self._run(_LEASE, parameters, deadline_s)]
+
+    async def renew_outbox(self, lease: Lease, deadline_s: float) -> None:
+        """See the port."""
+        await self._run(_RENEW, {"owner": lease.owner, "lease_us": _us(lease.seconds)}, deadline_s)
 
     async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """See the port."""
@@ -230,6 +254,21 @@ class PostgresOutbox:
     async def release_outbox(self, owner: str, deadline_s: float) -> None:
         """See the port."""
         await self._run(_RELEASE, {"owner": owner}, deadline_s)
+
+    async def doubt_outbox(self, index: str, rows: Sequence[OutboxRow], seconds: float, deadline_s: float) -> None:
+        """See the port."""
+        doubted = sorted({row.memory_id: row.namespace for row in rows}.items())
+        if doubted:
+            await self._run(_DOUBT, {"index": index, "wait_us": _us(seconds), **_listed(doubted)}, deadline_s)
+
+    async def enqueue_doubted(self, index: str, page_size: int, deadline_s: float) -> int:
+        """See the port."""
+        async with self._pool.transaction(SYSTEM_SCOPE, deadline_s) as connection:
+            taken = await connection.execute(_TAKE_DOUBTED, {"index": index, "page_size": page_size})
+            due = await taken.fetchall()
+            if due:
+                await _enqueue(connection, index, due)
+        return len(due)
 
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""
@@ -262,8 +301,20 @@ class PostgresOutbox:
 def row_from(row: Row) -> OutboxRow:
     """An outbox row from a memory's columns, its embedding, position, memory_id, namespace, attempts and covers."""
     memory = None if row[0] is None else memory_from(row)
-    position, memory_id, namespace, attempts, covers = row[_WIDTH + 1 :]
-    return OutboxRow(position, memory_id, namespace, memory, vector_from_blob(row[_WIDTH]), covers, attempts)
+    position, memory_id, namespace, attempts, abandoned, covers = row[_WIDTH + 1 :]
+    embedding = vector_from_blob(row[_WIDTH])
+    return OutboxRow(position, memory_id, namespace, memory, embedding, covers, attempts, abandoned)
+
+
+async def _enqueue(connection: Connection, index: str, due: Sequence[Row]) -> None:
+    """Adds outbox rows of an index for memories, each given as (id, namespace)."""
+    taken = await connection.execute(TAKE_POSITIONS, {"count": len(due)})
+    [(before,)] = await taken.fetchall()
+    await connection.execute(_ENQUEUE, {"index": index, "before": before, **_listed(due)})
+
+
+def _listed(memories: Sequence[Row]) -> dict[str, Any]:
+    return {"ids": [memory_id for memory_id, _ in memories], "namespaces": [namespace for _, namespace in memories]}
 
 
 def _failed(failures: Sequence[Failure]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ WHERE m.principal_id = %(principal_id)s::text AND m.request_id = ANY (%(request_
     AND m.expire_time_us > %(now_us)s::bigint AND {scope}"""
 _SCAN = fill(
     """
-SELECT {head}, e.vector, 0, m.memory_id, m.namespace, 0, 0 FROM memplane.memories AS m {embedded}
+SELECT {head}, e.vector, 0, m.memory_id, m.namespace, 0, false, 0 FROM memplane.memories AS m {embedded}
 WHERE m.memory_id > %(after_id)s::text AND m.state = 1 ORDER BY m.memory_id LIMIT %(page_size)s::bigint""",
     head=_HEAD,
     embedded=EMBEDDED,

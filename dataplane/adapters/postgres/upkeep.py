@@ -45,10 +45,11 @@ _ERASE: Final = (
             ("conflicts", "loser_id"),
             ("access_buckets", "memory_id"),
             ("retrieval_hits", "memory_id"),
-            ("outbox", "memory_id"),
             ("dead_letters", "memory_id"),
         )
     ),
+    # What somebody holds stays: they may be about to bring the memory into the index, and the removal comes after them.
+    "DELETE FROM memplane.outbox WHERE memory_id = %(id)s::text AND lease_owner = ''",
 )
 _BURY = """
 INSERT INTO memplane.tombstones (memory_id, namespace, time_us, principal_id, reason)

@@ -24,7 +24,8 @@ WHERE o.index_id = {index_id} AND o.due_time_us <= {now} AND NOT EXISTS (SELECT 
 ORDER BY o.position LIMIT :page_size"""
 _DUE = fill(_OFFERED, index_id=_INDEX_ID, now=NOW_US)
 _LEASE = fill(
-    "UPDATE outbox SET lease_owner = :owner, due_time_us = {now} + :lease_us"
+    "UPDATE outbox SET abandoned = max(abandoned, lease_owner <> ''), lease_owner = :owner,"
+    " due_time_us = {now} + :lease_us"
     " WHERE index_id = {index_id} AND position IN ({due}) RETURNING position",
     now=NOW_US,
     index_id=_INDEX_ID,
@@ -32,8 +33,8 @@ _LEASE = fill(
 )
 _LEASED = fill(
     """
-SELECT {head}, e.vector, o.position, o.memory_id, o.namespace, o.attempts, (SELECT max(n.position) FROM outbox AS n
-    WHERE n.memory_id = o.memory_id AND n.index_id = o.index_id)
+SELECT {head}, e.vector, o.position, o.memory_id, o.namespace, o.attempts, o.abandoned, (SELECT max(n.position)
+    FROM outbox AS n WHERE n.memory_id = o.memory_id AND n.index_id = o.index_id)
 FROM json_each(:positions) AS p CROSS JOIN outbox AS o ON o.index_id = {index_id} AND o.position = p.value
 LEFT JOIN memories AS m ON m.memory_id = o.memory_id AND m.state = 1 {embedded}
 ORDER BY o.position""",
@@ -43,7 +44,7 @@ ORDER BY o.position""",
 )
 _SCAN = fill(
     """
-SELECT {head}, e.vector, 0, m.memory_id, m.namespace, 0, 0 FROM memories AS m {embedded}
+SELECT {head}, e.vector, 0, m.memory_id, m.namespace, 0, 0, 0 FROM memories AS m {embedded}
 WHERE m.memory_id > :after_id AND m.state = 1 ORDER BY m.memory_id LIMIT :page_size""",
     head=columns("m"),
     embedded=EMBEDDED,
@@ -71,21 +72,24 @@ _DROP = "DELETE FROM outbox WHERE index_id = :index_id AND position = :position"
 _UNDELIVERED = """
 SELECT i.name FROM indexes AS i
 WHERE EXISTS (SELECT 1 FROM outbox AS o WHERE o.memory_id = :memory_id AND o.index_id = i.index_id)
-    OR EXISTS (SELECT 1 FROM dead_letters AS d WHERE d.memory_id = :memory_id AND d.index_id = i.index_id)"""
+    OR EXISTS (SELECT 1 FROM dead_letters AS d WHERE d.memory_id = :memory_id AND d.index_id = i.index_id)
+    OR EXISTS (SELECT 1 FROM doubts AS d WHERE d.memory_id = :memory_id AND d.index_id = i.index_id)"""
 _REMOVALS_OF = """
 SELECT * FROM (SELECT DISTINCT o.memory_id FROM {table} AS o
     WHERE o.memory_id > :after_id
         AND NOT EXISTS (SELECT 1 FROM memories AS m WHERE m.memory_id = o.memory_id AND m.state = 1)
     ORDER BY o.memory_id LIMIT :page_size)"""
 _REMOVALS = fill(
-    "{waiting} UNION {dead} ORDER BY memory_id LIMIT :page_size",
+    "{waiting} UNION {dead} UNION {doubted} ORDER BY memory_id LIMIT :page_size",
     waiting=fill(_REMOVALS_OF, table="outbox"),
     dead=fill(_REMOVALS_OF, table="dead_letters"),
+    doubted=fill(_REMOVALS_OF, table="doubts"),
 )
 _PROGRESS = """
 SELECT i.name, coalesce((SELECT o.position - 1 FROM outbox AS o WHERE o.index_id = i.index_id AND o.attempts = 0
         ORDER BY o.position LIMIT 1), l.position),
-    (SELECT count(*) FROM outbox AS o WHERE o.index_id = i.index_id),
+    (SELECT count(*) FROM outbox AS o WHERE o.index_id = i.index_id)
+        + (SELECT count(*) FROM doubts AS d WHERE d.index_id = i.index_id),
     (SELECT count(*) FROM dead_letters AS d WHERE d.index_id = i.index_id),
     (SELECT o.time_us FROM outbox AS o WHERE o.index_id = i.index_id ORDER BY o.position LIMIT 1)
 FROM indexes AS i, last_position AS l ORDER BY i.name"""
@@ -96,8 +100,8 @@ WHERE (:index = '' OR i.name = :index) AND d.position > :after
 ORDER BY d.position, i.name LIMIT :page_size"""
 _CHOSEN = "index_id = ? AND (? = '[]' OR position IN (SELECT value FROM json_each(?)))"
 _REPLAY = fill(
-    "INSERT INTO outbox (index_id, position, memory_id, namespace, time_us)"
-    " SELECT index_id, position, memory_id, namespace, time_us FROM dead_letters WHERE {chosen}",
+    "INSERT INTO outbox (index_id, position, memory_id, namespace, time_us, abandoned)"
+    " SELECT index_id, position, memory_id, namespace, time_us, 1 FROM dead_letters WHERE {chosen}",
     chosen=_CHOSEN,
 )
 _REPLAYED = fill("DELETE FROM dead_letters WHERE {chosen}", chosen=_CHOSEN)
@@ -116,6 +120,26 @@ _ENQUEUE = fill(
     " SELECT ?, l.position, ?, ?, {now} FROM last_position AS l",
     now=NOW_US,
 )
+_RENEW = fill(
+    "UPDATE outbox SET due_time_us = {now} + :lease_us"
+    " WHERE lease_owner = :owner AND lease_owner <> '' AND due_time_us < {now} + :enough_us",
+    now=NOW_US,
+)
+_RELEASE = """
+UPDATE outbox SET lease_owner = '', due_time_us = 0, abandoned = 1
+WHERE lease_owner <> '' AND (lease_owner = :owner OR lease_owner >= :from AND lease_owner < :to)"""
+_DOUBT = fill(
+    "INSERT INTO doubts (index_id, memory_id, namespace, due_time_us)"
+    " SELECT i.index_id, :id, :namespace, {now} + :wait_us FROM indexes AS i WHERE i.name = :index"
+    " ON CONFLICT (memory_id, index_id) DO UPDATE SET due_time_us = excluded.due_time_us",
+    now=NOW_US,
+)
+_DOUBTED = fill(
+    "SELECT d.index_id, d.memory_id, d.namespace FROM doubts AS d"
+    " WHERE d.index_id = {index_id} AND d.due_time_us <= {now} ORDER BY d.due_time_us LIMIT :page_size",
+    index_id=_INDEX_ID,
+    now=NOW_US,
+)
 
 
 def register(connection: sqlite3.Connection, index: str) -> bool:
@@ -128,7 +152,7 @@ def register(connection: sqlite3.Connection, index: str) -> bool:
 def retire(connection: sqlite3.Connection, index: str) -> None:
     """See Outbox.retire_index."""
     index_id = _index_id(connection, index)
-    for table in ("outbox", "dead_letters", "indexes"):
+    for table in ("outbox", "dead_letters", "doubts", "indexes"):
         connection.execute(fill("DELETE FROM {table} WHERE index_id = ?", table=table), (index_id,))
 
 
@@ -200,16 +224,42 @@ def postpone(connection: sqlite3.Connection, index: str, owner: str, failures: S
             connection.execute(_DROP, parameters)
 
 
+def renew(connection: sqlite3.Connection, lease: Lease) -> None:
+    """See Outbox.renew_outbox."""
+    lease_us = _us(lease.seconds)
+    connection.execute(_RENEW, {"owner": lease.owner, "lease_us": lease_us, "enough_us": lease_us * 2 // 3})
+
+
 def release(connection: sqlite3.Connection, owner: str) -> None:
     """See Outbox.release_outbox."""
-    connection.execute(
-        "UPDATE outbox SET lease_owner = '', due_time_us = 0 WHERE lease_owner = ? AND lease_owner <> ''", (owner,)
-    )
+    connection.execute(_RELEASE, {"owner": owner, "from": f"{owner}/", "to": f"{owner}0"})
 
 
 def release_all(connection: sqlite3.Connection) -> None:
     """Ends every lease: for the one process that has the file open, and has just opened it."""
-    connection.execute("UPDATE outbox SET lease_owner = '', due_time_us = 0 WHERE lease_owner <> ''")
+    connection.execute("UPDATE outbox SET lease_owner = '', due_time_us = 0, abandoned = 1 WHERE lease_owner <> ''")
+
+
+def doubt(connection: sqlite3.Connection, index: str, rows: Sequence[OutboxRow], seconds: float) -> None:
+    """See Outbox.doubt_outbox."""
+    wait_us = _us(seconds)
+    doubted = [{"index": index, "id": row.memory_id, "namespace": row.namespace, "wait_us": wait_us} for row in rows]
+    connection.executemany(_DOUBT, doubted)
+
+
+def has_doubted(connection: sqlite3.Connection, index: str) -> bool:
+    """Whether `enqueue_doubted` would find something."""
+    return connection.execute(_DOUBTED, {"index": index, "page_size": 1}).fetchone() is not None
+
+
+def enqueue_doubted(connection: sqlite3.Connection, index: str, page_size: int) -> int:
+    """See Outbox.enqueue_doubted."""
+    found = connection.execute(_DOUBTED, {"index": index, "page_size": page_size}).fetchall()
+    for index_id, memory_id, namespace in found:
+        connection.execute("UPDATE last_position SET position = position + 1")
+        connection.execute(_ENQUEUE, (index_id, memory_id, namespace))
+        connection.execute("DELETE FROM doubts WHERE memory_id = ? AND index_id = ?", (memory_id, index_id))
+    return len(found)
 
 
 def undelivered(connection: sqlite3.Connection, memory_id: str) -> set[str]:
@@ -253,8 +303,9 @@ def _held(connection: sqlite3.Connection, index_id: int | None, owner: str, posi
 
 def _row_from(row: Sequence[Any]) -> OutboxRow:
     memory = None if row[0] is None else memory_from(row)
-    position, memory_id, namespace, attempts, covers = row[_WIDTH + 1 :]
-    return OutboxRow(position, memory_id, namespace, memory, vector_from_blob(row[_WIDTH]), covers, attempts)
+    position, memory_id, namespace, attempts, abandoned, covers = row[_WIDTH + 1 :]
+    embedding = vector_from_blob(row[_WIDTH])
+    return OutboxRow(position, memory_id, namespace, memory, embedding, covers, attempts, bool(abandoned))
 
 
 def _us(seconds: float) -> int:

@@ -256,6 +256,10 @@ class SqliteRecordStore:
         work = partial(outbox.lease, index=index, lease=lease, page_size=page_size, model=model)
         return await self._writer.run(work, deadline_s)
 
+    async def renew_outbox(self, lease: Lease, deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(outbox.renew, lease=lease), deadline_s)
+
     async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """See the port."""
         if rows:
@@ -270,6 +274,19 @@ class SqliteRecordStore:
     async def release_outbox(self, owner: str, deadline_s: float) -> None:
         """See the port."""
         await self._writer.run(partial(outbox.release, owner=owner), deadline_s)
+
+    async def doubt_outbox(self, index: str, rows: Sequence[OutboxRow], seconds: float, deadline_s: float) -> None:
+        """See the port."""
+        if rows:
+            work = partial(outbox.doubt, index=index, rows=list(rows), seconds=seconds)
+            await self._writer.run(work, deadline_s)
+
+    async def enqueue_doubted(self, index: str, page_size: int, deadline_s: float) -> int:
+        """See the port. Looks first on a reader, as `lease_outbox` does."""
+        if not self._readers.now(partial(outbox.has_doubted, index=index), deadline_s):
+            return 0
+        work = partial(outbox.enqueue_doubted, index=index, page_size=page_size)
+        return await self._writer.run(work, deadline_s)
 
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""

@@ -44,9 +44,12 @@ _OUTBOX = {
     "retire_unseen": _BACKGROUND,
     "enqueue_all": _BACKGROUND,
     "lease_outbox": _BACKGROUND,
+    "renew_outbox": _BACKGROUND,
     "settle_outbox": _BACKGROUND,
     "postpone_outbox": _BACKGROUND,
     "release_outbox": _BACKGROUND,
+    "doubt_outbox": _BACKGROUND,
+    "enqueue_doubted": _BACKGROUND,
     "undelivered": _READ,  # a writer waits for its projection
     "unapplied_removals": _BACKGROUND,
     "progress": _BACKGROUND,

@@ -119,8 +119,8 @@ CREATE TABLE memplane.indexes (
 );
 
 -- A row for each change and index until the index has applied it. It is offered from `due_time_us` on; while somebody
--- (`lease_owner`) holds it, that is when the lease ends. `attempts` counts tries that failed. Rows come and go all the
--- time, so it is vacuumed by count and without pauses.
+-- (`lease_owner`) holds it, that is when the lease ends. `attempts` counts tries that failed. `abandoned`: somebody held
+-- it and did not settle it. Rows come and go all the time, so it is vacuumed by count and without pauses.
 CREATE TABLE memplane.outbox (
     index_id    bigint           NOT NULL,
     position    bigint           NOT NULL,
@@ -131,6 +131,7 @@ CREATE TABLE memplane.outbox (
     due_time_us bigint           NOT NULL DEFAULT 0,
     attempts    integer          NOT NULL DEFAULT 0,
     reason      text COLLATE "C" NOT NULL DEFAULT '',
+    abandoned   boolean          NOT NULL DEFAULT false,
     PRIMARY KEY (index_id, position)
 ) WITH (
     fillfactor = 70,
@@ -161,6 +162,17 @@ CREATE TABLE memplane.dead_letters (
 
 CREATE INDEX dead_letters_memory ON memplane.dead_letters (memory_id, index_id, position);
 CREATE INDEX dead_letters_namespace ON memplane.dead_letters (namespace, index_id, position);
+
+-- Memories of which something old may yet reach an index: from `due_time_us` on they become outbox rows again.
+CREATE TABLE memplane.doubts (
+    index_id    bigint           NOT NULL,
+    memory_id   text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    due_time_us bigint           NOT NULL,
+    PRIMARY KEY (memory_id, index_id)
+);
+
+CREATE INDEX doubts_due ON memplane.doubts (index_id, due_time_us);
 
 CREATE TABLE memplane.markers (
     name  text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -349,7 +361,7 @@ BEGIN
     END LOOP;
     -- What has no pool is its namespace's own. Who may change shared memories may add to the logs beside them.
     FOREACH name IN ARRAY ARRAY['decisions', 'conflicts', 'requests', 'request_memories', 'tombstones', 'operations',
-        'dead_letters', 'retrievals', 'retrieval_hits']
+        'dead_letters', 'doubts', 'retrievals', 'retrieval_hits']
     LOOP
         EXECUTE format(
             'CREATE POLICY tenant ON memplane.%I USING (namespace = ANY ((SELECT memplane.own())::text[]))', name);

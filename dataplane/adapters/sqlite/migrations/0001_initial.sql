@@ -106,7 +106,8 @@ CREATE TABLE indexes (
 ) STRICT;
 
 -- A row for each change and index until the index has applied it. It is offered from `due_time_us` on; while somebody
--- (`lease_owner`) holds it, that is when the lease ends. `attempts` counts tries that failed.
+-- (`lease_owner`) holds it, that is when the lease ends. `attempts` counts tries that failed. `abandoned`: somebody held
+-- it and did not settle it.
 CREATE TABLE outbox (
     index_id    INTEGER NOT NULL,
     position    INTEGER NOT NULL,
@@ -117,6 +118,7 @@ CREATE TABLE outbox (
     due_time_us INTEGER NOT NULL DEFAULT 0,
     attempts    INTEGER NOT NULL DEFAULT 0,
     reason      TEXT    NOT NULL DEFAULT '',
+    abandoned   INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (index_id, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -140,6 +142,17 @@ CREATE TABLE dead_letters (
 
 CREATE INDEX dead_letters_memory ON dead_letters (memory_id, index_id, position);
 CREATE INDEX dead_letters_namespace ON dead_letters (namespace, index_id, position);
+
+-- Memories of which something old may yet reach an index: from `due_time_us` on they become outbox rows again.
+CREATE TABLE doubts (
+    index_id    INTEGER NOT NULL,
+    memory_id   TEXT    NOT NULL,
+    namespace   TEXT    NOT NULL,
+    due_time_us INTEGER NOT NULL,
+    PRIMARY KEY (memory_id, index_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX doubts_due ON doubts (index_id, due_time_us);
 
 CREATE TABLE markers (
     name  TEXT    NOT NULL PRIMARY KEY,
