@@ -6,9 +6,10 @@ turn before the deadline (`stages.cut`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from dataplane.ending import end
@@ -147,13 +148,14 @@ class Retrieval:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
         if self._parts.lineage.is_restored:
             degraded.add("record_store", RECORD_STORE_RESTORED, "answered from an older state: memories may be missing")
-        pending = await self._timed("pending", self._not_projected(asked, reads, deadline_s))
+        pending = await self._timed("pending", partial(self._not_projected, asked, reads, deadline_s))
         proposed = await self.propose(asked, frozenset(), cut(deadline_s))
         ids = [*proposed.fused(question), *await self._instead(asked, reads, deadline_s)]
         rows = {row.memory.memory_id: row for row in pending.candidates}
         missing = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in rows]
         if missing:
-            fetch = reads.fetch(question.scope, missing, question.space.model, question.access_since_us, deadline_s)
+            of = (question.scope, missing, question.space.model, question.access_since_us)
+            fetch = partial(reads.fetch, *of, deadline_s)
             rows.update((row.memory.memory_id, row) for row in await self._timed("fetch", fetch))
         unindexed = frozenset(row.memory.memory_id for row in pending.candidates)
         return Gathered(
@@ -178,18 +180,20 @@ class Retrieval:
 
     async def propose(self, asked: Asked, but: frozenset[str], deadline_s: float) -> Proposed:
         """What the indexes propose, `but` some by name; an index that does not answer is noted."""
+        by_meaning, by_words = partial(self._by_meaning, asked, deadline_s), partial(self._by_words, asked, deadline_s)
         near, texts = await asyncio.gather(
-            self._timed("vector", self._by_meaning(asked, deadline_s)) if "vector_index" not in but else _nothing([]),
-            self._timed("text", self._by_words(asked, deadline_s)) if "text_index" not in but else _nothing({}),
+            self._timed("vector", by_meaning) if "vector_index" not in but else _nothing([]),
+            self._timed("text", by_words) if "text_index" not in but else _nothing({}),
         )
         return Proposed(near, texts)
 
     async def _vector(self, question: Question, degraded: DegradedNotes, deadline_s: float) -> Vector | None:
         ttl_s = question.policies.cache.query_embedding_ttl_s
-        embedding = self._parts.query_embeddings.embed(
-            question.space.embedder, question.scope, question.text, ttl_s, deadline_s
-        )
-        return await self._timed("embed", _or_degraded(embedding, None, degraded, BY_WORDS))
+        embed = partial(
+            self._parts.query_embeddings.embed,
+            question.space.embedder, question.scope, question.text, ttl_s, deadline_s,
+        )  # fmt: skip
+        return await self._timed("embed", partial(_or_degraded, embed, None, degraded, BY_WORDS))
 
     async def _by_meaning(self, asked: Asked, deadline_s: float) -> list[Candidate]:
         question, retrieve = asked.question, asked.question.policies.retrieve
@@ -199,7 +203,7 @@ class Retrieval:
             return []
         top_k = question.top_k * retrieve.vector_candidates
         vectors = question.space.vectors
-        search = vectors.search(question.scope, vector, question.filter, top_k, retrieve.vector_ef, deadline_s)
+        search = partial(vectors.search, question.scope, vector, question.filter, top_k, retrieve.vector_ef, deadline_s)
         return await _or_degraded(search, [], asked.degraded, BY_WORDS)
 
     async def _by_words(self, asked: Asked, deadline_s: float) -> dict[str, list[Candidate]]:
@@ -207,7 +211,7 @@ class Retrieval:
         top_k = question.top_k * question.policies.retrieve.text_candidates
         wanted = {"text": query_tokens(question.text), "identifiers": question.intent.identifiers}
         searches = {
-            name: texts.search(question.scope, tokens, question.filter, top_k, deadline_s)
+            name: partial(texts.search, question.scope, tokens, question.filter, top_k, deadline_s)
             for name, tokens in wanted.items()
             if tokens
         }
@@ -233,17 +237,15 @@ class Retrieval:
         if not degraded.any_of("vector_index", "text_index", "embedder"):
             return ()
         listing = ListQuery((State.ACTIVE,), question.filter, question.most_candidates)
-        recent = reads.list_memories(question.scope, listing, deadline_s)
+        recent = partial(reads.list_memories, question.scope, listing, deadline_s)
         if not (degraded.any_of("text_index") and degraded.any_of("vector_index", "embedder")):
-            return [memory.memory_id for memory in await recent]
+            return [memory.memory_id for memory in await recent()]
         degraded.reword(BY_USE, "vector_index", "text_index", "embedder")
-        most_used = reads.most_used(
-            question.scope, question.filter, question.access_since_us, question.most_candidates, deadline_s
-        )
-        found, used = await asyncio.gather(recent, most_used)
+        of = (question.scope, question.filter, question.access_since_us, question.most_candidates)
+        found, used = await asyncio.gather(recent(), reads.most_used(*of, deadline_s))
         return [*(memory.memory_id for memory in found), *used]
 
-    async def _timed(self, stage: str, work: Awaitable[T]) -> T:
+    async def _timed(self, stage: str, work: Callable[[], Awaitable[T]]) -> T:
         return await timed(self._parts.observe_stage, stage, work)
 
 
@@ -251,9 +253,9 @@ async def _nothing(value: T) -> T:
     return value
 
 
-async def _or_degraded(call: Awaitable[T], instead: T, degraded: DegradedNotes, fallback: str) -> T:
+async def _or_degraded(call: Callable[[], Awaitable[T]], instead: T, degraded: DegradedNotes, fallback: str) -> T:
     try:
-        return await call
+        return await call()
     except BackendUnavailable as error:
         degraded.add(error.backend, BACKEND_UNAVAILABLE, fallback)
         return instead

@@ -23,10 +23,10 @@ def cut(deadline_s: float) -> float:
     return now_s + SHARE * max(0.0, deadline_s - now_s)
 
 
-async def timed(observe: ObserveStage, stage: str, work: Awaitable[T]) -> T:
-    """Awaits the work of a stage."""
+async def timed(observe: ObserveStage, stage: str, work: Callable[[], Awaitable[T]]) -> T:
+    """Does the work of a stage."""
     with timing(observe, stage):
-        return await work
+        return await work()
 
 
 @contextmanager

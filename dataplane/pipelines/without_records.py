@@ -8,7 +8,8 @@ rows at all would look like "no memories".
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from dataplane.errors import BackendUnavailable
@@ -74,7 +75,7 @@ class WithoutRecords:
     async def check(self, deadline_s: float) -> None:
         """Raises BackendUnavailable when no question can be answered now."""
         await self._tombstones.relied_on(deadline_s)
-        counts = [index.count(deadline_s) for index in self._indexes(frozenset(self._projectors.unlevel))]
+        counts = [partial(index.count, deadline_s) for index in self._indexes(frozenset(self._projectors.unlevel))]
         found = await _each(counts)
         if all(isinstance(each, BackendUnavailable) for each in found):
             raise BackendUnavailable(BACKEND, "and no index can stand in for it")
@@ -83,7 +84,7 @@ class WithoutRecords:
         self, scope: Scope, memory_ids: Sequence[str], but: frozenset[str], deadline_s: float
     ) -> list[Memory]:
         """The newest version that an index has of each; what lies outside the scope is left out here again."""
-        asked = [index.rows(scope, memory_ids, deadline_s) for index in self._indexes(but)]
+        asked = [partial(index.rows, scope, memory_ids, deadline_s) for index in self._indexes(but)]
         newest: dict[str, Memory] = {}
         for found in await _each(asked):
             for memory_id, row in found.items() if not isinstance(found, BackendUnavailable) else ():
@@ -107,13 +108,13 @@ class WithoutRecords:
             degraded.add(index, "REBUILDING", "not asked; it may lack memories, or still hold old ones")
 
 
-async def _each(calls: Sequence[Awaitable[T]]) -> list[T | BackendUnavailable]:
+async def _each(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T | BackendUnavailable]:
     """What each call comes to, all made at once."""
     return await asyncio.gather(*(_tried(call) for call in calls))
 
 
-async def _tried(call: Awaitable[T]) -> T | BackendUnavailable:
+async def _tried(call: Callable[[], Awaitable[T]]) -> T | BackendUnavailable:
     try:
-        return await call
+        return await call()
     except BackendUnavailable as error:
         return error

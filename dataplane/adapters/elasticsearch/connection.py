@@ -105,6 +105,8 @@ class Connection:
             if _is_caused_by(error, ClientResponseError):
                 raise Refused(0, NOT_HTTP) from None
             raise BackendUnavailable(BACKEND, self._unreached(error)) from None
+        except RuntimeError:  # the client passes it on: what uvloop and aiohttp say of what is closed
+            raise BackendUnavailable(BACKEND, "the connection to Elasticsearch was closed") from None
 
     async def require(self, call: Call, deadline_s: float) -> Any:
         """What the server answers; its errors count as BackendUnavailable too."""

@@ -61,6 +61,8 @@ async def post_embeddings(
             body = await _read(response, most_bytes)
     except httpx.TransportError as error:
         raise TryAgain(_transport_words(error)) from error
+    except RuntimeError as error:  # what uvloop says of a transport that is closed, and httpx of its closed client
+        raise TryAgain("the connection to the endpoint was closed") from error
     except httpx.DecodingError as error:
         raise EndpointRefuses(BACKEND, "the endpoint's answer is not compressed as it says") from error
     if len(body) > most_bytes:

@@ -33,6 +33,9 @@ _MEANS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+FOREIGN_SOCKET = "is used by transport"
+"""What the loop says to a driver that waits for a socket which was closed, and its number given to a new one."""
+
 OUTRUN = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 """Another transaction was first and this one was undone: it may succeed when done again."""
 
@@ -66,6 +69,10 @@ def translated(backend: str = BACKEND) -> Iterator[None]:
         raise BackendUnavailable(backend, "deadline passed") from None
     except OSError as error:
         raise BackendUnavailable(backend, error.strerror or type(error).__name__) from error
+    except RuntimeError as error:
+        if FOREIGN_SOCKET not in str(error):
+            raise
+        raise BackendUnavailable(backend, "the connection was closed") from error
 
 
 def _is_cancelled() -> bool:

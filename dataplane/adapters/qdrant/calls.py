@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from grpc import StatusCode
-from grpc.aio import AioRpcError
+from grpc.aio import AioRpcError, UsageError
 from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 
@@ -53,6 +53,8 @@ class Connection:
             raise BackendUnavailable(BACKEND, f"takes no more for {error.retry_after_s} s") from error
         except AioRpcError as error:
             raise _meaning(error.code()) from error
+        except UsageError as error:  # what gRPC says of a channel that was closed meanwhile
+            raise BackendUnavailable(BACKEND, "the connection was closed") from error
 
     def check(self, deadline_s: float) -> None:
         """Raises BackendUnavailable when closed or late."""

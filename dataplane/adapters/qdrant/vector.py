@@ -106,7 +106,7 @@ class QdrantVectorIndex:
         asked = ScopedSearch(scope, vector.tolist(), filter, top_k, max(ef, top_k))
         if len(collections) == 1:
             return await self._store.search(collections[0], asked, deadline_s)
-        searching = {each: self._store.search(each, asked, deadline_s) for each in collections}
+        searching = {each: partial(self._store.search, each, asked, deadline_s) for each in collections}
         found = await asyncio.gather(*starmap(self._found, searching.items()))
         return best(chain.from_iterable(found), top_k)
 
@@ -135,7 +135,7 @@ class QdrantVectorIndex:
         """See the port."""
         ids = [point_id(memory_id) for memory_id in memory_ids]
         collections = await self._covering(scope, deadline_s)
-        reading = {each: self._store.rows(each, scope, ids, deadline_s) for each in collections}
+        reading = {each: partial(self._store.rows, each, scope, ids, deadline_s) for each in collections}
         found = await asyncio.gather(*starmap(self._found, reading.items()))
         newest_last = sorted(chain.from_iterable(found), key=lambda payload: int(payload["version"]))
         return rows_in(newest_last)
@@ -242,10 +242,10 @@ class QdrantVectorIndex:
             return await self._partitions.all(deadline_s)
         return await self._partitions.covering((*scope.namespaces, *scope.shared), deadline_s)
 
-    async def _found(self, collection: str, asking: Awaitable[list[Found]]) -> list[Found]:
+    async def _found(self, collection: str, ask: Callable[[], Awaitable[list[Found]]]) -> list[Found]:
         """What one of several collections answers; a dedicated one that is gone has nothing more."""
         try:
-            return await asking
+            return await ask()
         except CollectionMissing:
             if not self._names.is_dedicated(collection):
                 raise

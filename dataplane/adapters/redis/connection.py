@@ -191,7 +191,7 @@ def _common(options: RedisOptions) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "socket_timeout": None,  # every call has a deadline of its own
         "socket_connect_timeout": options.connect_timeout_s,
-        "retry": Retry(ExponentialBackoff(cap=0.1, base=0.01), RETRIES, BROKEN),
+        "retry": Retry(ExponentialBackoff(cap=0.1, base=0.01), RETRIES, BROKEN),  # type: ignore[arg-type]  # any is kept
         "protocol": 2,
     }
     if options.tls is not None:

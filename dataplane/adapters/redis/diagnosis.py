@@ -27,7 +27,7 @@ from dataplane.adapters.redis.options import RedisMode, RedisOptions
 from dataplane.errors import Misconfigured
 
 DRIVER_ERRORS = (RedisError, RedisClusterException, OSError, RuntimeError)
-"""All that redis-py raises when a call does not succeed; it passes on the RuntimeError of uvloop's closed transports."""
+"""All that redis-py raises when a call does not succeed; a RuntimeError is uvloop's word for a closed transport."""
 
 OLDEST_VERSION = (6, 2)
 """The oldest Redis that has every command used here (XAUTOCLAIM came last); Valkey has them in each version."""

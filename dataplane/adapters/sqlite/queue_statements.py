@@ -103,7 +103,12 @@ def put(connection: sqlite3.Connection, write: QueuedWrite, max_entries: int) ->
 
 def take(connection: sqlite3.Connection, hold: Hold, page_size: int, known: Sequence[str]) -> list[QueueEntry]:
     """Hands out the oldest that are free, or the owner's but not `known` to it, and whose key nobody else holds."""
-    given: dict[str, str | int] = {"owner": hold.owner, "until_us": hold.until_us, "now_us": hold.now_us, "page_size": page_size}
+    given: dict[str, str | int] = {
+        "owner": hold.owner,
+        "until_us": hold.until_us,
+        "now_us": hold.now_us,
+        "page_size": page_size,
+    }
     given["known"] = json.dumps([int(entry_id) for entry_id in known])
     rows = sorted(connection.execute(_TAKE, given).fetchall())
     return [QueueEntry(str(entry_id), QueuedWrite(*write), deliveries) for entry_id, deliveries, *write in rows]

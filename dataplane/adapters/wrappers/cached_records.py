@@ -28,6 +28,7 @@ the commit, and looked at after that: who forgot it in between had buried it bef
 """
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -36,6 +37,8 @@ from dataplane.changes import Commit, Erasure, RequestRecord
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope, State
 from dataplane.ports import CommitResult, RecordReads, RecordStore
+
+log = logging.getLogger("memplane.cache")
 
 UNSURE_S = 10.0
 """After this long, a commit whose outcome was unknown has happened or never will. Unmeasured."""
@@ -152,8 +155,13 @@ class _CachedRecords:
         """Awaits work that goes on when the caller is cancelled."""
         task = asyncio.ensure_future(work)
         self._going_on.add(task)
-        task.add_done_callback(self._going_on.discard)
+        task.add_done_callback(self._ended)
         return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._going_on.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.debug("a change failed, of which its caller hears unless it is gone: %s", error)
 
 
 def _namespaces_of(commits: Iterable[Commit]) -> list[str]:

@@ -1,0 +1,63 @@
+"""Retrieving that is broken off before its parts have begun."""
+
+import asyncio
+import gc
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dataplane.adapters.inmemory.embedder import HashEmbedder
+from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
+from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
+from dataplane.logic.intent import Intent
+from dataplane.model import EVERYTHING, Scope
+from dataplane.pipelines.query_embedding import QueryEmbeddings
+from dataplane.pipelines.retrieve import Question, Retrieval, RetrieveParts
+from dataplane.pipelines.spaces import VectorSpace
+from memplane.policy.effective import EffectivePolicies
+from memplane.policy.model import PolicySet
+
+
+def question() -> Question:
+    embedder = HashEmbedder()
+    return Question(
+        space=VectorSpace(embedder, InMemoryVectorIndex(embedder.dimension), None),
+        scope=Scope(("dept.sales",)),
+        text="which pump K-12",
+        filter=EVERYTHING,
+        intent=Intent(("k-12",)),
+        top_k=5,
+        policies=EffectivePolicies(PolicySet()).for_namespace("dept.sales"),
+        access_since_us=0,
+    )
+
+
+class Uncached:
+    async def get(self, _scope: Scope, keys: list[str], _deadline_s: float) -> list[None]:
+        return [None for _ in keys]
+
+    async def put(self, *_: object) -> None:
+        return
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_nothing_is_left_unawaited_when_the_caller_hangs_up(steps: int, recwarn: pytest.WarningsRecorder) -> None:
+    embeddings = QueryEmbeddings(cast(Any, Uncached()))
+    parts = SimpleNamespace(
+        texts=InMemoryTextIndex(), query_embeddings=embeddings, observe_stage=lambda _stage, _seconds: None
+    )
+    retrieval = Retrieval(cast(RetrieveParts, parts))
+    deadline_s = asyncio.get_running_loop().time() + 5
+
+    async def search() -> None:
+        async with retrieval.asking(question(), deadline_s) as asked:
+            await retrieval.propose(asked, frozenset(), deadline_s)
+
+    searching = asyncio.create_task(search())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    searching.cancel()
+    await asyncio.gather(searching, return_exceptions=True)
+    gc.collect()
+    assert not [warning for warning in recwarn if "never awaited" in str(warning.message)]
