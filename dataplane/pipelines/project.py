@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
@@ -12,6 +13,8 @@ from dataplane.ports import RecordStore
 
 log = logging.getLogger("memplane.project")
 
+LEVEL_LOOK_S = 0.02
+RELEASE_WITHIN_S = 2.0
 RETIRE_INTERVAL_S = 3_600.0
 """How often it is looked for indexes that nobody follows any more. Unmeasured."""
 
@@ -48,14 +51,33 @@ class Projectors:
     async def start(self, *, paused: bool = False) -> None:
         """Brings every index level and begins to follow; `paused`: levels, then waits for `resume`.
 
-        Returns once those in use are level, or after `level_wait_s`: then they go on in the background.
+        Returns once those in use are level, or what they need is down, or after `level_wait_s`: then they go on in the
+        background.
         """
+        await self._release_earlier()
         for projector in self._projectors:
             if paused:
                 projector.pause()
             await projector.start()
-        await asyncio.gather(*(item.wait_level(self._options.level_wait_s) for item in self._counting()))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._options.level_wait_s):
+                # ASYNC110: it is two facts of several projectors, once at the start.
+                while any(not item.is_level and not item.last_error for item in self._counting()):  # noqa: ASYNC110
+                    await asyncio.sleep(LEVEL_LOOK_S)
         self._retirer = asyncio.create_task(self._retire(), name="index-retirer")
+
+    async def _release_earlier(self) -> None:
+        """Frees what earlier processes of this data plane held; should another one of its name live, no harm is done.
+
+        It notices that it lost its rows, and whoever has them brings the indexes to them once more (`pipelines.hand`).
+        """
+        node, _, _ = self._options.owner.rpartition("/")
+        if not node:
+            return
+        try:
+            await self._store.release_outbox(node, asyncio.get_running_loop().time() + RELEASE_WITHIN_S)
+        except BackendUnavailable as error:
+            log.info("what earlier processes of %s held is free once its leases run out: %s", node, error)
 
     async def stop(self) -> None:
         """Stops them all."""

@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from dataplane.changes import Failure, Lease, OutboxRow
+from dataplane.changes import OutboxRow
 from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.pipelines.filling import Filling, Levelling
+from dataplane.pipelines.hand import Hand, HandOptions
 from dataplane.pipelines.projection import Applier, Projection
 from dataplane.pipelines.purge import Purge, PurgeOptions
 from dataplane.ports import RecordStore
@@ -40,17 +41,19 @@ FILL_LOOK_S = 5.0
 class ProjectorOptions:
     """How projectors work; times in seconds. Unmeasured but for the batch.
 
-    `owner` is unlike that of any other process, now or before. A lease lasts longer than the steps of a batch together
-    may take. `poll_s`: how long an idle projector trusts that nobody else has committed. Between tries the back-off
-    doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the next time, and is
-    given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered for `unseen_s` is
-    retired. `level_wait_s`: how long a start waits for indexes to be level.
+    `owner` is unlike that of any other process, now or before, and begins with the data plane's name and a slash. A
+    lease is renewed while a batch is under way: after `lease_s` others go on with what a killed process held.
+    `doubt_s`: see `pipelines.hand`. `poll_s`: how long an idle projector trusts that nobody else has committed. Between tries the
+    back-off doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the next time,
+    and is given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered for
+    `unseen_s` is retired. `level_wait_s`: how long a start waits for indexes to be level.
     """
 
     owner: str
     batch_size: int = 128
     step_timeout_s: float = 30.0
-    lease_s: float = 150.0
+    lease_s: float = 15.0
+    doubt_s: float = 30.0
     poll_s: float = 0.5
     backoff_s: float = 0.25
     max_backoff_s: float = 5.0
@@ -60,6 +63,18 @@ class ProjectorOptions:
     unseen_s: float = 7 * 86_400.0
     level_wait_s: float = 20.0
     purge: PurgeOptions = field(default_factory=PurgeOptions)
+
+    def hand(self, target: str) -> HandOptions:
+        """How the projector of an index holds rows."""
+        return HandOptions(
+            owner=f"{self.owner}/{target}",
+            batch_size=self.batch_size,
+            lease_s=self.lease_s,
+            doubt_s=self.doubt_s,
+            retry_s=self.retry_s,
+            attempts=self.attempts,
+            step_timeout_s=self.step_timeout_s,
+        )
 
 
 class Projector:
@@ -78,8 +93,8 @@ class Projector:
         self._store = store
         self._projection = projection
         self._options = options
-        self._owner = f"{options.owner}/{projection.target}"
-        self._applier = Applier(store, projection, self._deadline)
+        self._hand = Hand(store, projection.target, options.hand(projection.target), own=projection.own)
+        self._applier = Applier(store, projection, self._hand.deadline)
         self._levelling = Levelling(store, projection, options.batch_size, self._deadline)
         self._filling = Filling(store, projection.target, options.batch_size, self._deadline)
         self._filler: asyncio.Task[None] | None = None
@@ -93,7 +108,7 @@ class Projector:
         self._again = asyncio.Event()
         self._attempt: asyncio.Timeout | None = None
         self._attempted_at_s = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._held: list[OutboxRow] = []
         self._delivered: dict[str, int] = {}
         self._unflushed_since_s: float | None = None
@@ -101,7 +116,7 @@ class Projector:
         self._failures = 0
         self._owes_release = False
         # Processes that lost the same server do not come back at the same moment.
-        self._pace = 0.75 + crc32(self._owner.encode()) % 1_000 / 2_000
+        self._pace = 0.75 + crc32(f"{options.owner}/{self.target}".encode()) % 1_000 / 2_000
 
     @property
     def counts(self) -> bool:
@@ -120,7 +135,10 @@ class Projector:
 
     async def start(self) -> None:
         """Begins to bring the index level with the record store and to follow the outbox."""
-        self._task = asyncio.create_task(self._run(), name=f"projector-{self.target}")
+        self._tasks = [
+            asyncio.create_task(self._run(), name=f"projector-{self.target}"),
+            asyncio.create_task(self._hand.keep(), name=f"leases-{self.target}"),
+        ]
 
     async def wait_level(self, timeout_s: float) -> bool:
         """Waits until the index holds what the record store held at start, at most `timeout_s`; whether it does."""
@@ -131,14 +149,14 @@ class Projector:
 
     async def stop(self) -> None:
         """Stops following; flushes and settles what was applied and gives the rest back."""
-        await end(*(task for task in (self._task, self._filler) if task is not None))
-        if self._task is None:
+        await end(*self._tasks, *([self._filler] if self._filler else []))
+        if not self._tasks:
             return
-        self._task = None
+        self._tasks.clear()
         try:
             if self._unflushed_since_s is not None:
                 await self._flush()
-            await self._store.release_outbox(self._owner, self._deadline())
+            await self._hand.release()
         except BackendUnavailable as error:
             log.warning("%s was not flushed at the end, it is projected again: %s", self.name, error)
 
@@ -228,6 +246,7 @@ class Projector:
                 await self._release_owed()
                 await self._look_after()
                 await self._running.wait()
+                await self._hand.recall()
                 drained = await self._attempted()
                 await self._purge.run_when_due(drained=drained)
             except BackendUnavailable as error:
@@ -298,12 +317,12 @@ class Projector:
         newest = await self._store.last_position(self._deadline()) if self.own else 0
         if newest < self.position:
             self.forget_past()
-        rows = await self._lease()
+        rows = await self._hand.lease(self._projection.model)
         drained = len(rows) < self._options.batch_size
         failed = await self._applier.apply(rows) if rows else {}
         await self._purge.note(rows, self._deadline())
         if failed:
-            await self._postpone([row for row in rows if row.memory_id in failed], failed)
+            await self._hand.postpone([row for row in rows if row.memory_id in failed], failed)
         done = [row for row in rows if row.memory_id not in failed]
         if done and self._unflushed_since_s is None:
             self._unflushed_since_s = _now_s()
@@ -312,30 +331,8 @@ class Projector:
             return drained
         reached = max((row.position for row in rows), default=0)
         await self._advance(max(newest, reached) if drained else reached, done)
-        await self._store.settle_outbox(self.target, self._owner, done, self._deadline())
+        await self._hand.settle(done)
         return drained
-
-    async def _lease(self) -> list[OutboxRow]:
-        lease = Lease(self._owner, self._options.lease_s)
-        size, model = self._options.batch_size, self._projection.model
-        return await self._store.lease_outbox(self.target, lease, size, model, self._deadline())
-
-    async def _postpone(self, rows: Sequence[OutboxRow], reasons: Mapping[str, str]) -> None:
-        failures = []
-        for row in rows:
-            is_last = row.attempts + 1 >= self._options.attempts
-            wait_s = None if is_last else self._options.retry_s * 2**row.attempts
-            failures.append(Failure(row, reasons[row.memory_id], wait_s))
-            log.log(
-                logging.ERROR if is_last else logging.WARNING,
-                "%s does not take %s (try %d of %d): %s",
-                self.name,
-                row.memory_id,
-                row.attempts + 1,
-                self._options.attempts,
-                reasons[row.memory_id],
-            )
-        await self._store.postpone_outbox(self.target, self._owner, failures, self._deadline())
 
     async def _advance(self, position: int, delivered: Sequence[OutboxRow]) -> None:
         for row in delivered:
@@ -359,7 +356,7 @@ class Projector:
         self._unflushed_since_s = None
         if self._held and not self._owes_redo:
             held, self._held = self._held, []
-            await self._store.settle_outbox(self.target, self._owner, held, self._deadline())
+            await self._hand.settle(held)
             await self._advance(0, held)
 
     async def _back_off(self, problem: str, defect: Exception | None = None) -> None:
@@ -382,7 +379,7 @@ class Projector:
         if self._owes_redo:
             self._held, self._owes_release, self._owes_redo = [], True, False
         if self._owes_release:
-            await self._store.release_outbox(self._owner, self._deadline())
+            await self._hand.release()
             self._owes_release = False
 
     async def _rest(self) -> None:

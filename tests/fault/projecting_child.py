@@ -45,7 +45,7 @@ async def following(folder: Path, name: str, *, own: bool) -> AsyncIterator[tupl
         stack.push_async_callback(vectors.close)
         texts = EdgeTextIndex.open(folder / "texts", "words")
         stack.push_async_callback(texts.close)
-        options = ProjectorOptions(owner=name, purge=PurgeOptions(delay_s=0.2))
+        options = ProjectorOptions(owner=name, doubt_s=0.2, purge=PurgeOptions(delay_s=0.2))
         projections = [
             Projection(name="v", target="v", index=vectors, entry_of=vector_entry, embedder=embedder, own=own),
             Projection(name="t", target="t", index=texts, entry_of=text_entry, own=own, flush_interval_s=0.1),

@@ -114,6 +114,7 @@ async def running_plane(
         made = await open_stores(folder, stack, **stores)
         options = ProjectorOptions(
             owner="plane-of-the-tests",
+            doubt_s=0.2,
             poll_s=0.1,
             backoff_s=0.02,
             max_backoff_s=0.1,

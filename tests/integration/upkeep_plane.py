@@ -129,7 +129,13 @@ def _serve(server: grpc.aio.Server, wired: Wired, stores: Stores) -> None:
 
 def _options(page_size: int) -> WireOptions:
     projector = ProjectorOptions(
-        owner=f"data-1/{secrets.token_hex(4)}", poll_s=0.05, retry_s=0.01, attempts=2, backoff_s=0.01, level_wait_s=0.0
+        owner=f"data-1/{secrets.token_hex(4)}",
+        doubt_s=0.2,
+        poll_s=0.05,
+        retry_s=0.01,
+        attempts=2,
+        backoff_s=0.01,
+        level_wait_s=0.0,
     )
     rebuild = RebuildOptions(page_size=page_size, aside_window=page_size)
     return WireOptions(projector=projector, reindex=ReindexOptions(look_s=0.1, abandoned_s=2.0, rebuild=rebuild))

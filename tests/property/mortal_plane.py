@@ -58,6 +58,7 @@ OPTIONS = WireOptions(
     projector=ProjectorOptions(
         owner="replaced",
         lease_s=0.2,
+        doubt_s=0.1,
         poll_s=0.02,
         backoff_s=0.01,
         max_backoff_s=0.02,

@@ -123,7 +123,14 @@ def projectors(store: InMemoryRecordStore, index: ErraticIndex) -> list[Projecto
         flush_interval_s=0.0,
     )
     options = ProjectorOptions(
-        owner="", batch_size=4, lease_s=LEASE_S, poll_s=0.0, backoff_s=0.0, retry_s=LEASE_S, heartbeat_s=0.0
+        owner="",
+        batch_size=4,
+        lease_s=LEASE_S,
+        doubt_s=0.0,
+        poll_s=0.0,
+        backoff_s=0.0,
+        retry_s=LEASE_S,
+        heartbeat_s=0.0,
     )
     return [Projector(store, projection, replace(options, owner=owner)) for owner in ("one", "two")]
 
