@@ -168,7 +168,12 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
     await plane.wired.start(paused=paused)
     await plane.stream.start()
     plane.reporter.findings = plane.examiner.findings
-    plane.reporter.more_problems = (plane.watch.problems, plane.beacons.problems, plane.stores.spaces.problems)
+    plane.reporter.more_problems = (
+        plane.watch.problems,
+        plane.beacons.problems,
+        plane.stores.spaces.problems,
+        plane.wired.vouching.problems if plane.wired.vouching is not None else {},
+    )
     await plane.checks.look()
     loops = (plane.checks.run(), plane.examiner.run(), plane.watch.run(), plane.beacons.run())
     return [asyncio.create_task(each) for each in loops]

@@ -30,7 +30,7 @@ import logging
 
 from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
-from dataplane.ports import Cache, RecordStore
+from dataplane.ports import Cache, Problem, RecordStore
 
 log = logging.getLogger("memplane.vouching")
 
@@ -38,19 +38,32 @@ INTERVAL_S = 2.0
 RENEW_S = 30.0
 """How often it is looked, and how often all removals that were not applied are buried anew. Unmeasured."""
 
+TELL_AFTER_S = 30.0
+"""For how long nobody may have vouched, though both answer, before it is told. Unmeasured."""
+NOT_VOUCHED = Problem(
+    "TOMBSTONES_NOT_VOUCHED",
+    "nobody can vouch that no tombstone is missing from the cache, so searches are refused while the record store is "
+    "down; a Redis must let its user run INFO, which tells of its restarts",
+)
+
 PAGE_SIZE = 500
 STEP_TIMEOUT_S = 5.0
 
 
 class Vouching:
-    """Vouches for the cache, in the background, from `start` to `stop`."""
+    """Vouches for the cache, in the background, from `start` to `stop`.
+
+    `problems`, one dict throughout, says under `cache` when that has been in vain for TELL_AFTER_S, both answering.
+    """
 
     def __init__(self, store: RecordStore, cache: Cache, interval_s: float = INTERVAL_S, renew_s: float = RENEW_S):
+        self.problems: dict[str, tuple[Problem, ...]] = {}
         self._store = store
         self._cache = cache
         self._interval_s = interval_s
         self._renew_s = renew_s
         self._renew_at_s = 0.0
+        self._in_vain_since_s: float | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -66,11 +79,24 @@ class Vouching:
         """Looks once. Raises BackendUnavailable when the record store or the cache does not answer."""
         now_s = asyncio.get_running_loop().time()
         if now_s < self._renew_at_s and await self._cache.is_vouched(_deadline_s()):
+            self._note(now_s, is_vouched=True)
             return
         continuity = await self._cache.continuity(_deadline_s())
         await self._bury_all()
         await self._cache.vouch(continuity, _deadline_s())
         self._renew_at_s = now_s + self._renew_s
+        self._note(now_s, is_vouched=await self._cache.is_vouched(_deadline_s()))
+
+    def _note(self, now_s: float, *, is_vouched: bool) -> None:
+        """Tells when vouching has been in vain for long."""
+        if is_vouched:
+            self._in_vain_since_s = None
+            self.problems.clear()
+            return
+        self._in_vain_since_s = now_s if self._in_vain_since_s is None else self._in_vain_since_s
+        if now_s - self._in_vain_since_s >= TELL_AFTER_S and not self.problems:
+            log.warning("cache: %s", NOT_VOUCHED.message)
+            self.problems["cache"] = (NOT_VOUCHED,)
 
     async def _bury_all(self) -> None:
         after = ""
@@ -84,6 +110,7 @@ class Vouching:
                 await self.look()
             except BackendUnavailable as error:
                 log.debug("nobody vouches for the cache from here: %s", error)
+                self._in_vain_since_s = None  # who does not answer is told by its own examination
             except Exception:  # the loop must live on: until it does, nobody relies on the cache
                 log.exception("the tombstones of the cache could not be looked after")
             await asyncio.sleep(self._interval_s)

@@ -14,7 +14,7 @@ from dataplane.changes import Change
 from dataplane.errors import BackendUnavailable
 from dataplane.model import State
 from dataplane.pipelines.tombstones import Tombstones
-from dataplane.pipelines.vouching import Vouching
+from dataplane.pipelines.vouching import NOT_VOUCHED, Vouching
 from dataplane.ports import RecordStore
 from tests.contract.builders import commit_of, fields_of, memory_of
 from tests.deadline import eventually_async
@@ -200,3 +200,26 @@ async def test_it_goes_on_looking_whatever_happens(parts: Parts) -> None:
     finally:
         await asyncio.wait_for(parts.vouching.stop(), 5)
     assert not failures
+
+
+async def test_it_is_told_when_nobody_has_vouched_for_long_and_both_answer(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dataplane.pipelines.vouching.TELL_AFTER_S", 0.0)
+    continuity = parts.below.continuity
+
+    async def untold(_deadline_s: float) -> str:
+        return ""
+
+    parts.below.continuity = untold  # type: ignore[method-assign]
+    await parts.vouching.look()
+    assert parts.vouching.problems == {"cache": (NOT_VOUCHED,)}
+    parts.below.continuity = continuity  # type: ignore[method-assign]
+    await parts.vouching.look()
+    assert parts.vouching.problems == {}
+
+
+async def test_it_is_not_told_at_once(parts: Parts) -> None:
+    parts.below.flush()
+    await parts.vouching.look()
+    assert parts.vouching.problems == {}
