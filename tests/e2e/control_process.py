@@ -75,7 +75,7 @@ class ControlProcess:
         self._ready_file.unlink(missing_ok=True)
         process = await self.spawn()
         await eventually(lambda: self._ready_file.exists() or process.returncode is not None, bool, within_s)
-        assert process.returncode is None, self.log_file.read_text()
+        assert process.returncode is None, f"{self.log_file.read_text()}exit code {process.returncode}"
         self.address = str(json.loads(self._ready_file.read_text())["address"])
         self.listen = self.address
 

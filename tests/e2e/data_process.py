@@ -65,7 +65,7 @@ class DataProcess:
             )
         self.process = process
         await eventually(lambda: ready.exists() or process.returncode is not None, bool, within_s)
-        assert process.returncode is None, self.log_file.read_text()
+        assert process.returncode is None, f"{self.log_file.read_text()}exit code {process.returncode}"
         self.address = str(json.loads(ready.read_text())["address"])
 
     async def kill(self) -> None:
