@@ -61,7 +61,16 @@ class Counts:
     @property
     def lacking(self) -> int:
         """How many memories the index lacks at least, beyond what waits, was given up, or came while counting."""
-        return max(0, self.records - self.index - self.progress.due_count - self.progress.dead_count - self.passed)
+        return max(0, self.records - self.index - self._explained)
+
+    @property
+    def surplus(self) -> int:
+        """How many entries the index has at least that the record store does not, beyond the same."""
+        return max(0, self.index - self.records - self._explained)
+
+    @property
+    def _explained(self) -> int:
+        return self.progress.due_count + self.progress.dead_count + self.passed
 
 
 class CheckIndexes:

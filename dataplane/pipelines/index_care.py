@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.beacon import Beacon, has_lost
-from dataplane.pipelines.check_indexes import CheckIndexes
+from dataplane.pipelines.check_indexes import CheckIndexes, Counts
 from dataplane.pipelines.followed import FollowedIndex
 from dataplane.pipelines.lineage import BEACON
 from dataplane.pipelines.projector import Projector
@@ -17,6 +17,7 @@ from dataplane.ports import Problem, RecordStore
 log = logging.getLogger("memplane.beacons")
 
 INDEX_WIPED = "INDEX_WIPED"
+INDEX_SURPLUS = "INDEX_SURPLUS"
 COUNT_SHARE = 0.1
 """Of the time that counting may take, by the quicker one of the last two. Unmeasured."""
 
@@ -45,9 +46,9 @@ class IndexCare:
         self._marker = f"{BEACON}{parts.node}:{index.name}"
         self._acknowledged: int | None = None
         self._repair = ""
-        self._lacking = 0
+        self._astray = 0
         self._tolerated = 0
-        self._lacked = 0
+        self._was_astray = 0
         self._suspicion = ""
         self._was_down = False
         self._count_at_s = 0.0
@@ -55,8 +56,8 @@ class IndexCare:
 
     @property
     def is_suspicious(self) -> bool:
-        """Whether the last count found something missing that the next one is to confirm."""
-        return self._lacking > 0
+        """Whether the last count found too few or too many entries, which the next one is to confirm."""
+        return self._astray != 0
 
     def suspect(self, what: str) -> None:
         """Has the index repaired for what somebody else found wrong in it."""
@@ -90,14 +91,14 @@ class IndexCare:
         elif self.projector.is_level:
             held = self.heard.get(self._parts.node, 0)
             if has_lost(held, self._acknowledged, era):
-                self._lacked = 0
+                self._was_astray = 0
                 await self._lose(_words_for(held, self._acknowledged, era), deadline())
             elif self._suspicion:
-                self._lacked, what, self._suspicion = 0, self._suspicion, ""
+                self._was_astray, what, self._suspicion = 0, self._suspicion, ""
                 await self._lose(what, deadline())
-            elif await self._lacks_memories(deadline()):
-                self._lacked = self._lacking
-                await self._lose(f"it lacks {self._lacking} memories or more", deadline())
+            elif counts := await self._wrong_counts(deadline()):
+                self._was_astray = self._astray
+                await self._mend(counts, deadline())
             elif Beacon.of(latest).era == era:
                 await self._keep(held, latest, deadline())
 
@@ -108,18 +109,28 @@ class IndexCare:
             await self._parts.store.save_marker(self._marker, latest, deadline_s)
             self._acknowledged = latest
 
-    async def _lacks_memories(self, deadline_s: float) -> bool:
-        """Whether two counts in a row found more missing than a repair could not mend."""
-        before, started_s = self._lacking, _now_s()
+    async def _wrong_counts(self, deadline_s: float) -> Counts | None:
+        """The second of two counts in a row that found more missing, or too much, than a repair could not mend."""
+        before, started_s = self._astray, _now_s()
         if not before and started_s < self._count_at_s:
-            return False
+            return None
         counts = await self._parts.checks.count(self.index, deadline_s)
         took_s = _now_s() - started_s
         self._count_at_s = _now_s() + min(took_s, self._count_s) * (1 / COUNT_SHARE - 1)
         self._count_s = took_s
-        self._lacking = counts.lacking if counts.lacking > self._tolerated else 0
-        self._tolerated = min(self._tolerated, counts.lacking)
-        return bool(before and self._lacking)
+        found = _astray(counts)
+        self._astray = found if abs(found) > abs(self._tolerated) else 0
+        self._tolerated = min(self._tolerated, found, key=abs)
+        return counts if before * self._astray > 0 else None
+
+    async def _mend(self, counts: Counts, deadline_s: float) -> None:
+        if counts.lacking:
+            await self._lose(f"it lacks {counts.lacking} memories or more", deadline_s)
+            return
+        told = f"{self.index.name} holds {counts.surplus} entries or more that the record store does not have"
+        self.problem = Problem(INDEX_SURPLUS, f"{told}; they are removed")
+        log.warning("%s: no answer shows them while the record store is up; they are removed", told)
+        await self._begin_repair(deadline_s)
 
     async def _lose(self, what: str, deadline_s: float) -> None:
         """From now on answers say that the index is being rebuilt."""
@@ -143,10 +154,15 @@ class IndexCare:
             return
         counts = await self._parts.checks.count(self.index, deadline_s)
         log.info("%s is repaired (%s)", self.index.name, self._repair)
-        self._repair, self._lacking = "", 0
-        self._tolerated = counts.lacking if counts.lacking == self._lacked else 0
+        self._repair, self._astray = "", 0
+        self._tolerated = _astray(counts) if _astray(counts) == self._was_astray else 0
         self._acknowledged, self.problem = 0, None
         self.projector.trust()
+
+
+def _astray(counts: Counts) -> int:
+    """How many memories are missing at least, or, below 0, how many entries are too many."""
+    return counts.lacking or -counts.surplus
 
 
 def _words_for(held: int, acknowledged: int, era: int) -> str:

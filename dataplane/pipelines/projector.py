@@ -43,10 +43,10 @@ class ProjectorOptions:
 
     `owner` is unlike that of any other process, now or before, and begins with the data plane's name and a slash. A
     lease is renewed while a batch is under way: after `lease_s` others go on with what a killed process held.
-    `doubt_s`: see `pipelines.hand`. `poll_s`: how long an idle projector trusts that nobody else has committed. Between tries the
-    back-off doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the next time,
-    and is given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered for
-    `unseen_s` is retired. `level_wait_s`: how long a start waits for indexes to be level.
+    `doubt_s`: see `pipelines.hand`. `poll_s`: how long an idle projector trusts that nobody else has committed. Between
+    tries the back-off doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the
+    next time, and is given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered
+    for `unseen_s` is retired. `level_wait_s`: how long a start waits for indexes to be level.
     """
 
     owner: str

@@ -5,13 +5,14 @@ import copy
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dataplane.model import IndexKey
 from dataplane.pipelines.beacons import Beacons
-from dataplane.pipelines.index_care import INDEX_WIPED
+from dataplane.pipelines.index_care import INDEX_SURPLUS, INDEX_WIPED
 from dataplane.pipelines.lineage import RECORD_STORE_RESTORED
 from memplane.client import MemPlaneClient
 from tests.integration.beacon_parts import beacons_beside, faults, has_problem, is_lit, is_well, until
@@ -63,6 +64,21 @@ async def test_entries_that_vanish_beside_the_beacon_are_counted_out(tmp_path: P
         await plane.stores.texts.delete([IndexKey(each, "dept.sales") for each in list(held)[:9]], soon())
         await until(has_problem(beacons, "text_index", INDEX_WIPED), 3)
         await until(is_well(beacons, plane.wired), 5)
+        assert await faults(maintenance) == {}
+
+
+@pytest.mark.parametrize("kind", ["vectors", "texts"])
+async def test_entries_of_memories_that_are_gone_are_counted_out_and_removed(tmp_path: Path, kind: str) -> None:
+    async with lit_plane(tmp_path) as (plane, beacons), plane.memory() as client, plane.maintenance() as maintenance:
+        index = plane.stores.texts if kind == "texts" else plane.stores.spaces.current.vectors
+        [row] = await plane.stores.records.scan("", 1, soon(), plane.stores.spaces.current.model)
+        followed = next(each for each in plane.wired.followed if (each.space is None) == (kind == "texts"))
+        late = replace(followed.entry_of(row), memory_id="mem_gone")
+        await index.upsert([late], soon())
+        await until(has_problem(beacons, "text_index" if kind == "texts" else "vector_index", INDEX_SURPLUS), 3)
+        assert not (await client.search("dept.sales", "Order 7")).degraded
+        await until(is_well(beacons, plane.wired), 5)
+        assert "mem_gone" not in await index.versions(soon())
         assert await faults(maintenance) == {}
 
 
