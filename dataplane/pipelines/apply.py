@@ -46,7 +46,7 @@ class ApplyOptions:
     owner: str
     wait_s: float = 1.0
     call_timeout_s: float = 30.0
-    renew_interval_s: float = 10.0
+    renew_interval_s: float = 2.5
     first_pause_s: float = 0.1
     longest_pause_s: float = 1.0
     stop_grace_s: float = 5.0

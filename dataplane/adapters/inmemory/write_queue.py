@@ -28,7 +28,7 @@ class _Row:
 class InMemoryWriteQueue:
     """Holds at most `max_entries`; what is taken comes back after `claim_after_s` of the clock."""
 
-    def __init__(self, clock: Clock, max_entries: int = 100_000, claim_after_s: float = 30.0) -> None:
+    def __init__(self, clock: Clock, max_entries: int = 100_000, claim_after_s: float = 10.0) -> None:
         self._clock = clock
         self._max_entries = max_entries
         self._claim_after_us = int(claim_after_s * 1e6)

@@ -42,7 +42,7 @@ class PostgresQueueOptions:
 
     max_entries: int = 100_000
     retry_after_s: float = 1.0
-    claim_after_s: float = 30.0
+    claim_after_s: float = 10.0
 
     def __post_init__(self) -> None:
         check_ranges(self, QUEUE_RANGES)

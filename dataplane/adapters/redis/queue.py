@@ -53,7 +53,7 @@ class RedisQueueOptions:
 
     max_entries: int = 100_000
     retry_after_s: float = 1.0
-    claim_after_s: float = 30.0
+    claim_after_s: float = 10.0
     must_persist: bool = True
 
     def __post_init__(self) -> None:

@@ -43,7 +43,7 @@ class SqliteQueueOptions:
 
     max_entries: int = 100_000
     retry_after_s: float = 1.0
-    claim_after_s: float = 30.0
+    claim_after_s: float = 10.0
     synchronous_full: bool = False
 
     def __post_init__(self) -> None:
