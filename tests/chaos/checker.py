@@ -10,7 +10,8 @@ was forgotten or another tenant's.
 - resurrected: forgotten, and in the answer to a call that started after that was acknowledged, or there at the end.
 - leaked: a marker or memory of one tenant in an answer to another.
 - unmarked: an answer without what it must have (also an old text after an acknowledged change) that says nothing of it.
-- late: answered more than SLACK_S after its deadline, or never.
+- late: answered after its deadline, or never, or only by the client's own clock where MemPlane owed an answer
+  (`lateness.py`).
 """
 
 from collections import Counter
@@ -18,14 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from tests.chaos import endings, reads
+from tests.chaos import endings, lateness, reads
 from tests.chaos.history import Entry, FinalState
-from tests.chaos.model import Key, Model, Write
+from tests.chaos.model import Model, Write
 
 KINDS = ("lost", "doubled", "resurrected", "leaked", "unmarked", "late")
-
-SLACK_S = 0.25
-"""How long after its deadline an answer may reach the client: two processes on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,12 @@ def check(history: Iterable[Entry], final_state: FinalState, *, clocks_skewed: b
     With `clocks_skewed` a write that came later may have lost to an older one of the same fact.
     """
     model = Model(history, final_state, clocks_skewed=clocks_skewed)
-    found = chain(reads.violations(model), endings.violations(model, final_state), _told(model), _late(model.entries))
+    found = chain(
+        reads.violations(model),
+        endings.violations(model, final_state),
+        _told(model),
+        lateness.violations(model.entries),
+    )
     codes = Counter(f"{entry.method} {entry.code or 'no answer'}" for entry in model.entries)
     return Report(_acknowledged(model), list(dict.fromkeys(found)), codes)
 
@@ -88,22 +91,3 @@ def _told(model: Model) -> Iterator[tuple[str, str]]:
 def _met_forgotten(model: Model, write: Write) -> bool:
     removals = model.removals_of.get(write.memory_id, ())
     return bool(write.memory_id) and any(removal.was_done_by(write.start_s) for removal in removals)
-
-
-def _late(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Every call once; time in which the client itself was held up is not counted."""
-    lags = [(entry.start_s, entry.end_s or entry.start_s) for entry in entries if entry.method == "lag"]
-    seen: set[tuple[Key, int]] = set()
-    for entry in entries:
-        call = (entry.client, entry.intent, 0 if entry.method == "write" else entry.item), entry.attempt
-        if entry.method in {"lag", "fault"} or call in seen:
-            continue
-        seen.add(call)
-        if entry.end_s is None:
-            yield "late", f"{entry.name}: never answered"
-            continue
-        end_s = entry.end_s
-        held_s = sum(max(0.0, min(end, end_s) - max(begin, entry.start_s)) for begin, end in lags)
-        over_s = end_s - entry.start_s - entry.deadline_s - held_s
-        if over_s > SLACK_S:
-            yield "late", f"{entry.name}: {over_s:.2f} s after its deadline of {entry.deadline_s:g} s ({entry.code})"

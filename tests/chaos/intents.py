@@ -25,17 +25,17 @@ SHARES = {
     "search_forgotten": 6,
     "search_foreign": 3,
     "context": 4,
-    "get": 5,
-    "get_forgotten": 2,
-    "get_foreign": 1,
-    "list": 3,
-    "poll": 5,
+    "get": 12,
+    "get_forgotten": 6,
+    "get_foreign": 2,
+    "list": 6,
+    "poll": 8,
 }
 """How often each is wanted, relative to the others. Forgets keep up with half of the writes, so that a long run stays
 as quick as it began."""
 
 DEADLINES_S = (0.3, 1.0, 3.0, 5.0)
-DEADLINE_SHARES = (0.02, 0.13, 0.6, 0.25)
+DEADLINE_SHARES = (0.02, 0.08, 0.4, 0.5)
 BATCH_SIZES = (2, 3, 8)
 SUBJECT_SIZE = 40
 """Statements of one subject, so that a list of it has few pages."""

@@ -63,13 +63,13 @@ def _leftovers(places: Places, erased: frozenset[str]) -> tuple[str, ...]:
 
 def _words(content: bytes) -> Iterator[str]:
     """The markers in it, and in what stands in it as base64: indexes keep rows of memories so."""
-    packed = (match[0] for match in BASE64.finditer(content))
+    packed = (match[0][start:] for match in BASE64.finditer(content) for start in range(4))
     for part in (content, *(_decoded(text) for text in packed)):
         yield from (match[0] for match in MARKER.finditer(part.decode("latin-1")))
 
 
 def _decoded(text: bytes) -> bytes:
-    """What is whole of it: a file is read in chunks, which may cut a text."""
+    """What is whole of it: a file is read in chunks, which may cut a text, and a length before it may look like it."""
     bare = text.rstrip(b"=")
     whole = bare[: len(bare) - (len(bare) % 4 == 1)]
     return base64.b64decode(whole + b"=" * (-len(whole) % 4))
@@ -124,7 +124,8 @@ def _keys(url: str) -> Iterator[tuple[str, bytes]]:
             "zset": lambda key: client.zrange(key, 0, -1),
         }
         for key in client.scan_iter(count=PAGE_SIZE):
-            value = reads[client.type(key).decode()](key)
+            kind = client.type(key).decode()
+            value = reads[kind](key) if kind != "none" else ""  # expired meanwhile
             yield f"redis {key.decode(errors='replace')[:80]}", repr(value).encode()
 
 

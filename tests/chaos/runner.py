@@ -54,6 +54,7 @@ class Plan:
 class Outcome:
     """What a run came to. `failures`: what the harness saw itself, such as a process that died or never came level."""
 
+    title: str
     report: Report
     fault_counts: Counter[str]
     operations: int
@@ -72,15 +73,17 @@ class Outcome:
         """For people; the last is the line of counts."""
         by_kind = ", ".join(f"{kind} {count}" for kind, count in sorted(self.fault_counts.items()))
         slowest = max(self.recoveries_s, default=0.0)
+        rate = f"rate={self.operations / self.seconds:.1f}/s"
+        counts = self.report.line(faults=self.fault_counts.total())
         return [
             *(f"failure: {text}" for text in self.failures),
             *(f"violation: {text}" for text in self.report.violations[:50]),
             f"faults: {by_kind}",
-            f"operations: {self.operations} in {self.seconds:.0f} s, {self.operations / self.seconds:.1f}/s",
+            f"answers: {', '.join(f'{name} {count}' for name, count in self.report.codes.most_common())}",
             f"recovery: level again after at most {slowest:.1f} s, {len(self.recoveries_s)} times",
             f"ended by a full disk: {self.full_disk_deaths} times",
             *self.footprint.lines(),
-            self.report.line(faults=self.fault_counts.total()),
+            f"{self.title} operations={self.operations} seconds={self.seconds:.0f} {rate} {counts}",
         ]
 
 
@@ -214,6 +217,7 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)
     return Outcome(
+        f"stores={options.stores} seed={plan.seed}",
         report,
         run_.fault_counts,
         workload.operations,

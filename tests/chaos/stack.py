@@ -31,6 +31,8 @@ from tests.servers.redis import RedisServer
 TENANT_COUNT = 4
 PREFIX = "chaos"
 READY_WITHIN_S = 60.0
+WRITE_WITHIN_S = 2.0
+"""What a write waits for each store, and any call in the line, in the policies of a run."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Stack:
         for document in policies_folder("default").glob("*.yaml"):
             shutil.copy(document, self.control.folder / document.name)
         (self.control.folder / "rbac.yaml").write_text(rbac_yaml(self.api_keys, self.policy_number))
+        (self.control.folder / "degradation.yaml").write_text(degradation_yaml())
         (self.control.folder / "namespace.yaml").write_text(namespace_yaml(list(self.api_keys)[::2]))
 
     async def reload(self) -> None:
@@ -127,6 +130,16 @@ def namespace_yaml(as_it_is: Sequence[str]) -> str:
     for document in policies_folder("examples/evaluation").glob("*.yaml"):
         sections |= yaml.safe_load(document.read_text())
     return json.dumps({"namespace_policy": {"overrides": dict.fromkeys(as_it_is, sections)}})
+
+
+def degradation_yaml() -> str:
+    """The default limits, but for writes: clients that wait 5 s are to be answered before they give up."""
+    limits = yaml.safe_load((policies_folder("default") / "degradation.yaml").read_text())["degradation_policy"]
+    for name, backend in limits.items():
+        if name != "admission":
+            backend["write_timeout_s"] = min(backend["write_timeout_s"], WRITE_WITHIN_S)
+    limits["admission"]["max_wait_s"] = WRITE_WITHIN_S
+    return json.dumps({"degradation_policy": limits})
 
 
 @asynccontextmanager
