@@ -85,6 +85,7 @@ class Beacons:
         self._reminded_at_s: float | None = None
         self._is_started = False
         self._is_store_down = False
+        self._is_witness_kept = True
 
     def suspect(self, index: str, what: str) -> None:
         """Has an index repaired, by its name in the outbox, for what somebody else found wrong in it."""
@@ -203,9 +204,11 @@ class Beacons:
         try:
             await asyncio.to_thread(self._parts.witness.write, *known)
         except OSError as error:
-            log.warning("what is known of the record store was not kept in the data folder: %s", error.strerror)
+            if self._is_witness_kept:
+                log.warning("what is known of the record store was not kept in the data folder: %s", error.strerror)
+            self._is_witness_kept = False
         else:
-            self._witnessed = known
+            self._witnessed, self._is_witness_kept = known, True
 
     async def _tend(self, care: IndexCare) -> None:
         try:

@@ -29,6 +29,8 @@ Unmeasured."""
 
 SIDE_BY_SIDE = 16
 """How many of a batch are accepted at once. Unmeasured."""
+PROBE = "queue"
+"""The marker that tells whether the record store takes writes."""
 
 
 class QueuedForm(Protocol):
@@ -144,10 +146,10 @@ class EnqueuePipeline:
             order_key=order_key(proposal),
         )
 
-    async def store_answers(self, deadline_s: float) -> bool:
-        """Whether the record store answers something small."""
+    async def store_takes(self, deadline_s: float) -> bool:
+        """Whether the record store takes something small: one on a full disk answers reads, and applies nothing."""
         try:
-            await self._parts.store.last_position(deadline_s)
+            await self._parts.store.save_marker(PROBE, 0, deadline_s)
         except BackendUnavailable:
             return False
         return True

@@ -98,7 +98,7 @@ class WriteOrQueue:
             for index, item in enumerate(given)
             if isinstance(item, Proposal) and not item.draft.validate_only and order_key(item) in self._waiting
         }
-        is_up = not asked or await enqueue.store_answers(_earlier(deadline_s))
+        is_up = not asked or await enqueue.store_takes(_earlier(deadline_s))
         if is_up:
             await self._applied(enqueue, {order_key(item) for item in asked.values()}, deadline_s)
         return {index: item for index, item in asked.items() if order_key(item) in self._waiting}, is_up

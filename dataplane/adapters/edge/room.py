@@ -25,10 +25,9 @@ class DiskRoom:
 
     def require(self) -> None:
         """Raises BackendUnavailable when there is too little room to write. Takes microseconds."""
-        free_bytes = self._free_bytes()
-        if free_bytes < LEAST_FREE_BYTES:
-            left, needed = free_bytes // 1024, LEAST_FREE_BYTES // 1024
-            raise BackendUnavailable(self._backend, f"the disk is full: {left} KiB left, it needs {needed} KiB")
+        if not self.is_enough():
+            # No figure that changes: who is told the same again does not log it again.
+            raise BackendUnavailable(self._backend, f"the disk is full: less than {LEAST_FREE_BYTES >> 20} MiB left")
 
     def is_enough(self) -> bool:
         """Whether there is room to write."""

@@ -20,6 +20,9 @@ from dataplane.errors import BackendUnavailable
 
 log = logging.getLogger("memplane.record_store")
 
+REMIND_S = 60.0
+"""How often a failure that goes on is logged: a full disk fails every write. Unmeasured."""
+
 T = TypeVar("T")
 # What one write can do wrong by itself; every other error of SQLite concerns the file.
 _OWN_FAULTS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
@@ -67,6 +70,8 @@ class Writer:
         self._changed = threading.Condition()
         self._closing = False
         self._wipe_due = False
+        self._told = ""
+        self._told_at_s = 0.0
         self._thread = threading.Thread(target=self._run, name="record-store-writer", daemon=True)
         self._thread.start()
 
@@ -133,7 +138,7 @@ class Writer:
             self._connection.execute("COMMIT")
             self._wipe(any(outcome.job.wipes and not outcome.error for outcome in outcomes))
         except sqlite3.Error as error:
-            log.warning("a transaction of %d writes failed: %s", len(jobs), as_unavailable(error).detail)
+            self._tell(f"a transaction failed: {as_unavailable(error).words}")
             self._roll_back()
             return [_Outcome(job, error=as_unavailable(error)) for job in jobs]
         return outcomes
@@ -168,7 +173,14 @@ class Writer:
             self._wipe_due = bool(busy)
         except sqlite3.Error as error:
             self._wipe_due = True
-            log.warning("the write-ahead log still holds erased content: %s", as_unavailable(error).detail)
+            self._tell(f"the write-ahead log still holds erased content: {as_unavailable(error).words}")
+
+    def _tell(self, problem: str) -> None:
+        now_s = self._loop.time()
+        if problem == self._told and now_s < self._told_at_s + REMIND_S:
+            return
+        self._told, self._told_at_s = problem, now_s
+        log.warning("%s", problem)
 
     def _deliver(self, outcomes: list[_Outcome]) -> None:
         try:
