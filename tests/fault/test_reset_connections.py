@@ -1,11 +1,11 @@
 """A store whose network resets connections under load: calls are answered or unavailable, nothing else, and the next
-ones are answered; on uvloop, as in production, whose transports raise what asyncio's do not. Takes about 12 s.
+ones are answered; on uvloop, as in production, whose transports raise what asyncio's do not. Takes about 20 s.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,10 @@ from dataplane.adapters.redis.connection import RedisConnection
 from dataplane.adapters.redis.counters import RedisAccessCounters
 from dataplane.adapters.redis.options import RedisCacheOptions, RedisOptions
 from dataplane.adapters.redis.queue import RedisQueueOptions, RedisWriteQueue
-from dataplane.changes import AccessRecord, QueuedWrite
+from dataplane.changes import AccessRecord, QueuedWrite, QueueEntry
 from dataplane.errors import BackendUnavailable
 from dataplane.model import EVERYTHING, Scope
+from dataplane.ports import WriteQueue
 from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.chaos.proxy import HOST, Proxy, proxy_to
@@ -37,6 +38,10 @@ from tests.deadline import eventually_async
 
 CALLERS = 20
 LOAD_S = 1.0
+QUEUED = 100
+PAUSE_S = 0.01
+CLAIM_AFTER_S = 30.0
+"""A drain that waits for what was lost to come free takes longer than it may."""
 RESET_EVERY_S = 0.02
 SALES = Scope(("acme.sales",))
 WRITE = QueuedWrite("operations/1", "agent", "acme.sales", b"x" * 50_000, 1, "k")
@@ -156,6 +161,64 @@ async def endpoint(_request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("store", [redis_cache, redis_queue, redis_counters, elasticsearch, qdrant, postgres, endpoint])
 def test_calls_over_connections_that_are_reset_are_answered_or_unavailable(
+    store: Callable[[pytest.FixtureRequest], Coroutine[Any, Any, None]], request: pytest.FixtureRequest
+) -> None:
+    uvloop.run(store(request))
+
+
+async def assert_drained_in_order(queue: WriteQueue, proxy: Proxy) -> None:
+    """All writes of a key, taken and done while connections are reset: each comes, none before an older one."""
+    for number in range(QUEUED):
+        await queue.put(replace(WRITE, operation=f"operations/{number:03}"), in_s(5))
+    seen: list[str] = []
+
+    async def drain() -> None:
+        while len(set(seen)) < QUEUED:
+            with suppress(BackendUnavailable):
+                page = await queue.take("one", 3, 0.0, in_s(1))
+                seen.extend(entry.write.operation for entry in page)
+                await until_done(page)
+            await asyncio.sleep(PAUSE_S)
+
+    async def until_done(page: Sequence[QueueEntry]) -> None:
+        while True:
+            with suppress(BackendUnavailable):
+                return await queue.done(page, in_s(1))
+            await asyncio.sleep(PAUSE_S)
+
+    async def reset() -> None:
+        while True:
+            await asyncio.sleep(10 * RESET_EVERY_S)
+            proxy.reset()
+
+    resetting = asyncio.create_task(reset())
+    async with asyncio.timeout(CLAIM_AFTER_S / 2):
+        await drain()
+    resetting.cancel()
+    assert list(dict.fromkeys(seen)) == [f"operations/{number:03}" for number in range(QUEUED)]
+
+
+async def drained_redis(request: pytest.FixtureRequest) -> None:
+    assert request.getfixturevalue("redis_url")
+    async with proxy_to(request.getfixturevalue("redis_server").port) as proxy:
+        opened = await RedisWriteQueue.open(
+            redis_options(proxy), RedisQueueOptions(claim_after_s=CLAIM_AFTER_S), in_s(10)
+        )
+        async with closed_after(opened) as queue:
+            await assert_drained_in_order(queue, proxy)
+
+
+async def drained_postgres(request: pytest.FixtureRequest) -> None:
+    options = request.getfixturevalue("postgres_options")
+    async with proxy_to(request.getfixturevalue("postgres_server").port) as proxy:
+        dsn = Secret(conninfo.make_conninfo(options.dsn, host=HOST, port=proxy.port))
+        limits = PostgresQueueOptions(claim_after_s=CLAIM_AFTER_S)
+        async with closed_after(await PostgresWriteQueue.open(replace(options, dsn=dsn), limits, in_s(10))) as queue:
+            await assert_drained_in_order(queue, proxy)
+
+
+@pytest.mark.parametrize("store", [drained_redis, drained_postgres])
+def test_a_queue_is_drained_in_order_over_connections_that_are_reset(
     store: Callable[[pytest.FixtureRequest], Coroutine[Any, Any, None]], request: pytest.FixtureRequest
 ) -> None:
     uvloop.run(store(request))

@@ -211,7 +211,7 @@ async def test_it_is_told_when_nobody_has_vouched_for_long_and_both_answer(
     async def untold(_deadline_s: float) -> str:
         return ""
 
-    parts.below.continuity = untold  # type: ignore[method-assign]
+    parts.below.continuity = untold  # type: ignore[method-assign,assignment]
     await parts.vouching.look()
     assert parts.vouching.problems == {"cache": (NOT_VOUCHED,)}
     parts.below.continuity = continuity  # type: ignore[method-assign]
