@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from google.protobuf import any_pb2
 
-from dataplane.changes import OperationRecord
+from dataplane.changes import OperationRecord, OutboxRow
 from dataplane.errors import BackendUnavailable
 from dataplane.model import IndexKey
 from dataplane.pipelines.check_indexes import CheckIndexes
@@ -92,6 +92,8 @@ class Rebuild:
         """Removes orphans, and what is newer than the record store says: no older version replaces a newer one.
 
         The index is read first. So what it holds is never newer than the rows, unless the record store was set back.
+        Orphans go through the outbox: whoever may be bringing such a memory is waited for, and nothing else can come
+        between.
         """
         held = await self._index.index.versions(self._deadline())
         ahead: list[IndexKey] = []
@@ -103,14 +105,24 @@ class Rebuild:
                 if found is not None and row.memory is not None and found.version > row.memory.version:
                     ahead.append(IndexKey(row.memory_id, found.namespace))
         orphans = await self._parts.checks.orphans(self._index, held, self._deadline())
-        await self._remove([*orphans, *ahead])
+        await self._remove(ahead)
+        await self._enqueue_orphans(orphans)
 
     async def _remove(self, keys: Sequence[IndexKey]) -> None:
         for start in range(0, len(keys), DELETE_PAGE):
             await self._index.index.delete(keys[start : start + DELETE_PAGE], self._deadline())
         if keys:
             await self._index.index.flush(self._deadline())
-            log.info("%d entries of %s do not stand in the record store: removed", len(keys), self._index.name)
+            log.info("%d entries of %s are newer than the record store: removed", len(keys), self._index.name)
+
+    async def _enqueue_orphans(self, keys: Sequence[IndexKey]) -> None:
+        name, store = self._index.name, self._parts.store
+        rows = [OutboxRow(0, key.memory_id, key.namespace, None, None) for key in keys]
+        for start in range(0, len(rows), DELETE_PAGE):
+            await store.doubt_outbox(name, rows[start : start + DELETE_PAGE], 0.0, self._deadline())
+            await store.enqueue_doubted(name, DELETE_PAGE, self._deadline())
+        if keys:
+            log.info("%d entries of %s are of no memory that is active: they are removed", len(keys), name)
 
     async def _enqueue_all(self) -> None:
         while ids := await self._enqueue(self._progress.through_id, self._options.page_size):

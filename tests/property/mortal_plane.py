@@ -56,7 +56,7 @@ WITHIN_S = 60.0
 GRANT = Grant(namespace="*", permissions=("memory.read", "memory.write", "memory.forget", "maintenance"))
 OPTIONS = WireOptions(
     projector=ProjectorOptions(
-        owner="replaced",
+        owner="node/whoever",  # what the one before held is free at its start
         lease_s=0.2,
         doubt_s=0.1,
         poll_s=0.02,
