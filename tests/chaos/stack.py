@@ -37,12 +37,16 @@ WRITE_WITHIN_S = 2.0
 
 @dataclass(frozen=True)
 class Options:
-    """`stores` is `embedded` or `company`; `queue` is `sqlite` there and `redis` or `postgres` here."""
+    """`stores` is `embedded` or `company`; `queue` is `sqlite` there and `redis` or `postgres` here.
+
+    `config`: the configuration file of an embedded data plane.
+    """
 
     stores: str
     folder: Path
     queue: str
     embedder: str = "hash"
+    config: str = '[queue]\nadapter = "sqlite"\n'
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ async def _embedded(stack: Stack, exits: AsyncExitStack) -> Path:
     exits.callback(stack.disk.close)
     stack.places = Places((data_dir,))
     config = stack.options.folder / "data.toml"
-    config.write_text('[queue]\nadapter = "sqlite"\n')
+    config.write_text(stack.options.config)
     return config
 
 

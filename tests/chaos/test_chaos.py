@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.runner import Outcome, Plan, run
+from tests.chaos.sabotage import KINDS
 from tests.chaos.stack import Options
 from tools import fetch_elasticsearch
 
@@ -22,6 +23,15 @@ def assert_clean(outcome: Outcome) -> None:
 async def test_nothing_is_lost_on_embedded_stores(tmp_path: Path) -> None:
     plan = Plan(seconds=15, operations=300, seed=SEED, clients=8, only=EMBEDDED)
     assert_clean(await run(Options("embedded", tmp_path / "run", "sqlite"), plan))
+
+
+@pytest.mark.slow
+async def test_what_is_broken_behind_the_back_of_memplane_is_told(tmp_path: Path) -> None:
+    plan = Plan(seconds=5, operations=400, seed=SEED, clients=8, only=["policy_reload"], sabotage=KINDS)
+    outcome = await run(Options("embedded", tmp_path / "run", "sqlite"), plan)
+    counts = outcome.report.counts
+    assert (counts["lost"], counts["resurrected"]) == (1, 1), "\n".join(outcome.lines())
+    assert not outcome.is_clean
 
 
 @pytest.mark.slow
