@@ -69,6 +69,7 @@ class IndexWatch:
         self._clock = clock
         self._options = options
         self._suspect = suspect
+        self._suspect_again_s: dict[str, float] = {}
 
     async def run(self) -> None:
         """Looks until cancelled."""
@@ -103,8 +104,15 @@ class IndexWatch:
             if check.active:
                 found[BACKENDS[check.index]] += tuple(self._problems(check, ages_s.get(check.name, 0.0)))
             if wrong := _wrong(check):
-                self._suspect(check.name, f"of {check.sampled_count} memories looked at {wrong} are wrong")
+                self._suspect_now_and_then(check.name, f"of {check.sampled_count} memories looked at {wrong} are wrong")
         return found
+
+    def _suspect_now_and_then(self, name: str, what: str) -> None:
+        """A repair under way is not begun anew by every look."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._suspect_again_s.get(name, 0.0):
+            self._suspect_again_s[name] = now_s + self._options.interval_s
+            self._suspect(name, what)
 
     async def _ages(self, deadline_s: float) -> dict[str, float]:
         """How old the oldest waiting change of each index is."""
