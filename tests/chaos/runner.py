@@ -45,7 +45,7 @@ class Plan:
     seconds: float
     operations: int
     seed: int
-    clients: int = 16
+    clients: int = 24
     only: Sequence[str] = ()
     sabotage: Sequence[str] = ()
 
@@ -202,6 +202,7 @@ async def run(options: Options, plan: Plan, say: Say = print) -> Outcome:
         for kind in plan.sabotage:
             say(f"sabotage: {kind} {await sabotage(kind, stack, entries)}")
         final = await read_final_state(stack.addresses, stack.api_keys, stack.places, entries)
+        run_.tell("everything is read")
         _keep_logs(stack, options.folder)
     report = _judge(entries, final, run_.fault_counts)
     return Outcome(

@@ -105,7 +105,7 @@ class Stack:
             shutil.copy(document, self.control.folder / document.name)
         (self.control.folder / "rbac.yaml").write_text(rbac_yaml(self.api_keys, self.policy_number))
         (self.control.folder / "degradation.yaml").write_text(degradation_yaml())
-        (self.control.folder / "namespace.yaml").write_text(namespace_yaml(list(self.api_keys)[::2]))
+        (self.control.folder / "namespace.yaml").write_text(namespace_yaml(list(self.api_keys)[1::2]))
 
     async def reload(self) -> None:
         """A new policy set takes force, if the control plane can be reached."""

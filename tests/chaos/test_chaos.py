@@ -30,7 +30,8 @@ async def test_what_is_broken_behind_the_back_of_memplane_is_told(tmp_path: Path
     plan = Plan(seconds=5, operations=400, seed=SEED, clients=8, only=["policy_reload"], sabotage=KINDS)
     outcome = await run(Options("embedded", tmp_path / "run", "sqlite"), plan)
     counts = outcome.report.counts
-    assert (counts["lost"], counts["resurrected"]) == (1, 1), "\n".join(outcome.lines())
+    assert counts["lost"] == 1, "\n".join(outcome.lines())
+    assert counts["resurrected"] >= 1, "once at the end, and in each search that finds it"
     assert not outcome.is_clean
 
 

@@ -18,7 +18,7 @@ LAG_S = 0.1
 
 
 class Workload:
-    """`clients` clients, dealt to the tenants in turn, until they are told to stop.
+    """`clients` clients, seven at least, until they are told to stop.
 
     `api_keys`: key of each tenant by the tenant's namespace, in the order of their numbers. `pause_s` is slept between
     any two intents of a client. Whoever made it closes `history` and may add faults to it.
@@ -57,9 +57,9 @@ class Workload:
     async def _run_client(self, number: int, until: asyncio.Event) -> None:
         place = self._place(number)
         connection = Connection(self._addresses, list(self._api_keys.values())[place.tenant], number)
-        foreign = self._knowledge[(number + 1) % len(self._knowledge)]
         attempts = Attempts(place, connection, self.history)
         self._attempts.append(attempts)
+        foreign = self._foreign(number)
         client = Client(attempts, self._knowledge[number], lambda: foreign.own)
         for intent in intents(self._seed, number):
             if until.is_set():
@@ -70,10 +70,20 @@ class Workload:
 
     def _place(self, number: int) -> Place:
         tenants = list(self._api_keys)
-        tenant = number % len(tenants)
+        tenant = self._tenant(number)
         other = tenants[(tenant + 1) % len(tenants)]
         name = tenants[tenant]
         return Place(number, tenant, f"{name}.c{number:02d}", f"{name}.common", f"{other}.common")
+
+    def _tenant(self, number: int) -> int:
+        """Two of three clients are the first tenant's, so that many write the same facts; the others are dealt."""
+        return 0 if number % 3 else 1 + number // 3 % (len(self._api_keys) - 1)
+
+    def _foreign(self, number: int) -> Knowledge:
+        """What a client of the next tenant knows."""
+        tenant = (self._tenant(number) + 1) % len(self._api_keys)
+        others = [other for other in range(len(self._knowledge)) if self._tenant(other) == tenant]
+        return self._knowledge[others[number % len(others)]]
 
     async def _note_lags(self) -> None:
         while True:
