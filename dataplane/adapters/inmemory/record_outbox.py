@@ -19,11 +19,27 @@ def rows_of(tables: Tables, index: str) -> list[Waiting]:
     return sorted(found, key=lambda row: row.position)
 
 
+def register(tables: Tables, index: str) -> bool:
+    """See Outbox.register_index."""
+    is_new = index not in tables.indexes
+    tables.indexes[index] = tables.time_us
+    return is_new
+
+
 def retire(tables: Tables, index: str) -> None:
     """Forgets an index with its rows."""
     tables.indexes.pop(index, None)
     tables.outbox = {key: row for key, row in tables.outbox.items() if key[0] != index}
     tables.doubts = {key: doubt for key, doubt in tables.doubts.items() if key[0] != index}
+
+
+def retire_unseen(tables: Tables, seconds: float) -> list[str]:
+    """See Outbox.retire_unseen."""
+    since_us = tables.time_us - _us(seconds)
+    unseen = sorted(index for index, seen_us in tables.indexes.items() if seen_us <= since_us)
+    for index in unseen:
+        retire(tables, index)
+    return unseen
 
 
 def enqueue_all(tables: Tables, index: str, after_id: str, page_size: int) -> list[str]:
@@ -39,8 +55,8 @@ def enqueue_all(tables: Tables, index: str, after_id: str, page_size: int) -> li
     return ids[:page_size]
 
 
-def lease(tables: Tables, index: str, lease: Lease, page_size: int) -> list[tuple[Waiting, int]]:
-    """Takes the oldest rows due, of each memory its oldest one; each with the newest position of its memory."""
+def lease(tables: Tables, index: str, lease: Lease, page_size: int) -> list[OutboxRow]:
+    """Takes the oldest rows due, of each memory its oldest one; without what the store says of the memories."""
     oldest: dict[str, Waiting] = {}
     newest: dict[str, int] = {}
     for row in waiting(tables, index):
@@ -52,7 +68,28 @@ def lease(tables: Tables, index: str, lease: Lease, page_size: int) -> list[tupl
         replace(row, owner=lease.owner, due_time_us=until_us, abandoned=row.abandoned or row.owner != "") for row in due
     ]
     tables.outbox.update(((index, row.position), row) for row in leased)
-    return [(row, newest[row.memory_id]) for row in leased]
+    return [
+        OutboxRow(
+            row.position,
+            row.memory_id,
+            row.namespace,
+            None,
+            None,
+            covers=newest[row.memory_id],
+            attempts=row.attempts,
+            abandoned=row.abandoned,
+        )
+        for row in leased
+    ]
+
+
+def filled(tables: Tables, row: OutboxRow, model: str) -> OutboxRow:
+    """The row with its memory and that one's embedding, while it is ACTIVE."""
+    memory = tables.memories.get(row.memory_id)
+    if memory is None or memory.state is not State.ACTIVE:
+        return row
+    embedding = tables.embeddings.get((memory.memory_id, memory.version, model))
+    return replace(row, memory=memory, embedding=embedding)
 
 
 def renew(tables: Tables, lease: Lease) -> None:
@@ -117,6 +154,12 @@ def enqueue_doubted(tables: Tables, index: str, page_size: int) -> int:
         tables.last_position += 1
         tables.outbox[index, tables.last_position] = Waiting(tables.last_position, key[1], namespace, tables.time_us)
     return len(due[:page_size])
+
+
+def undelivered(tables: Tables, memory_id: str) -> set[str]:
+    """See Outbox.undelivered."""
+    awaiting = {index for (index, _), row in tables.outbox.items() if row.memory_id == memory_id}
+    return awaiting | {index for index, doubted in tables.doubts if doubted == memory_id}
 
 
 def unapplied_removals(tables: Tables, after_id: str) -> list[str]:

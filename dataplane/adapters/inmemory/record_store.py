@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from dataplane.adapters import record_rules
 from dataplane.adapters.inmemory import record_outbox as outbox
@@ -293,9 +292,7 @@ class InMemoryRecordStore:
     async def register_index(self, index: str, deadline_s: float) -> bool:
         """See the port."""
         self._check(deadline_s)
-        is_new = index not in self._tables.indexes
-        self._tables.indexes[index] = self._tables.time_us
-        return is_new
+        return outbox.register(self._tables, index)
 
     async def retire_index(self, index: str, deadline_s: float) -> None:
         """See the port."""
@@ -305,11 +302,7 @@ class InMemoryRecordStore:
     async def retire_unseen(self, seconds: float, deadline_s: float) -> list[str]:
         """See the port."""
         self._check(deadline_s)
-        since_us = self._tables.time_us - round(seconds * 1_000_000)
-        unseen = sorted(index for index, seen_us in self._tables.indexes.items() if seen_us <= since_us)
-        for index in unseen:
-            outbox.retire(self._tables, index)
-        return unseen
+        return outbox.retire_unseen(self._tables, seconds)
 
     async def enqueue_all(self, index: str, after_id: str, page_size: int, deadline_s: float) -> list[str]:
         """See the port."""
@@ -322,22 +315,12 @@ class InMemoryRecordStore:
         """See the port."""
         self._check(deadline_s)
         leased = outbox.lease(self._tables, index, lease, page_size)
-        told = [self._outbox_row(row.position, row.memory_id, row.namespace, model) for row, _ in leased]
-        return [
-            replace(each, covers=newest, attempts=row.attempts, abandoned=row.abandoned)
-            for each, (row, newest) in zip(told, leased, strict=True)
-        ]
+        return [outbox.filled(self._tables, row, model) for row in leased]
 
     async def renew_outbox(self, lease: Lease, deadline_s: float) -> None:
         """See the port."""
         self._check(deadline_s)
         outbox.renew(self._tables, lease)
-
-    def _outbox_row(self, position: int, memory_id: str, namespace: str, model: str) -> OutboxRow:
-        memory = self._tables.memories.get(memory_id)
-        if memory is None or memory.state is not State.ACTIVE:
-            return OutboxRow(position, memory_id, namespace, None, None)
-        return OutboxRow(position, memory_id, namespace, memory, self._embedding(memory, model))
 
     async def settle_outbox(self, index: str, owner: str, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """See the port."""
@@ -367,8 +350,7 @@ class InMemoryRecordStore:
     async def undelivered(self, memory_id: str, deadline_s: float) -> set[str]:
         """See the port."""
         self._check(deadline_s)
-        awaiting = {index for (index, _), row in self._tables.outbox.items() if row.memory_id == memory_id}
-        return awaiting | {index for index, doubted in self._tables.doubts if doubted == memory_id}
+        return outbox.undelivered(self._tables, memory_id)
 
     async def unapplied_removals(self, after_id: str, page_size: int, deadline_s: float) -> list[str]:
         """See the port."""
@@ -402,7 +384,8 @@ class InMemoryRecordStore:
         self._check(deadline_s)
         memories = self._tables.memories.values()
         ids = sorted(m.memory_id for m in memories if m.state is State.ACTIVE and m.memory_id > after_id)
-        return [self._outbox_row(0, id, self._tables.memories[id].namespace, model) for id in ids[:page_size]]
+        rows = [OutboxRow(0, id, self._tables.memories[id].namespace, None, None) for id in ids[:page_size]]
+        return [outbox.filled(self._tables, row, model) for row in rows]
 
     async def tombstones(self, memory_ids: Sequence[str], deadline_s: float) -> set[str]:
         """See the port."""
