@@ -36,6 +36,6 @@ async def test_a_rebuild_survives_kill_9(tmp_path: Path) -> None:
         operation = await done(client, await client.operation(record.name))
         assert progress_of(operation).enqueued_count >= COUNT
         assert (result_of(operation).index_count, result_of(operation).activated) == (COUNT, True)
-        assert plane.stores.spaces.current.model == NEW.model
+        assert plane.wired.stores.spaces.current.model == NEW.model
         checks = (await client.check_indexes(full=True)).checks
         assert [check.consistent for check in checks] == [True, True, True]
