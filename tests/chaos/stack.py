@@ -31,7 +31,7 @@ from tests.servers.redis import RedisServer
 TENANT_COUNT = 4
 PREFIX = "chaos"
 READY_WITHIN_S = 60.0
-CACHED_S = 30
+CACHED_S = 10
 """How long answers are cached in the policies of a run; `leftovers.PURGED_WITHIN_S` is longer."""
 WRITE_WITHIN_S = 2.0
 """What a write waits for each store, and any call in the line, in the policies of a run."""
