@@ -57,7 +57,7 @@ GRANT = Grant(namespace="*", permissions=("memory.read", "memory.write", "memory
 OPTIONS = WireOptions(
     projector=ProjectorOptions(
         owner="node/whoever",  # what the one before held is free at its start
-        lease_s=0.2,
+        lease_s=4.0,
         doubt_s=0.1,
         poll_s=0.02,
         backoff_s=0.01,
