@@ -18,7 +18,7 @@ MOST_LAG = 2_000
 """Under load something always waits; more than so much of it is a backlog."""
 CHECKED_HERE = frozenset({"INDEX_INCONSISTENT", "INDEX_BEHIND"})
 """Problems that a data plane looks for every ten minutes: they may be long past. We compare the indexes ourselves."""
-CHECK_WITHIN_S = 30.0
+CHECK_WITHIN_S = 90.0
 GOOD_LOOKS = 3
 """In a row: reports are as old as the heartbeat, and a plane that just started has not looked round yet."""
 
