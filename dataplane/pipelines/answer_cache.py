@@ -1,10 +1,10 @@
 """Answers to equal questions, from the cache.
 
 An answer is found again by the caller's readable scope, the policy's version, the embedding model and the query with
-all that it says, but for what does not change the answer. It carries the scope's stamp, read before the memories were,
-and is used only while that is the scope's stamp. So it is not used any more once a memory of the scope was written,
-changed or forgotten by any data plane (`adapters.wrappers.cached_records` has the argument), once the policy changed,
-or when the caller may read more or less. One with a forgotten memory in it is not used in any case.
+all that it says, but for what does not change the answer. It is sealed under the scope's stamp, read before the
+memories were, and can be read only while that is the scope's stamp. So it is not used any more once a memory of the
+scope was written, changed or forgotten by any data plane (`adapters.wrappers.cached_records` has the argument), once
+the policy changed, or when the caller may read more or less. One with a forgotten memory in it is not used in any case.
 
 An answer is kept only when every backend took part in it, and when it was read from the record store itself or from a
 replica that had everything. It is kept for `query_cache_ttl_s`, at most until the first of its memories expires.
@@ -26,6 +26,7 @@ from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.stages import cut
 from dataplane.ports import Cache, Clock, RecordReads, RecordStore
 from dataplane.row_codec import LAYOUT, pack, unpack
+from dataplane.sealing import seal, unseal
 from memplane.policy.model import Weights
 
 SECOND_US = 1_000_000
@@ -66,7 +67,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an answer lies, and the stamp that it must carry."""
+    """Where an answer lies, and the stamp that it is sealed under."""
 
     scope: Scope
     key: str
@@ -133,15 +134,15 @@ class AnswerCache:
             if known is not None and known.hits:
                 ids = [hit.candidate.memory.memory_id for hit in known.hits]
                 known = None if await self._cache.buried(ids, deadline_s) else known
-        except (BackendUnavailable, ValueError):  # ValueError: somebody else wrote there
+        except (BackendUnavailable, ValueError):  # ValueError: something changed since, or somebody else wrote there
             return None
         return known
 
     def _usable(self, wish: Wish, place: _Place, value: bytes) -> Found | None:
-        """The answer, unless something changed since, or it is too old for who asks."""
-        head, rows = unpack(value)
+        """The answer, unless it is too old for who asks; raises ValueError when something changed since."""
+        head, rows = unpack(unseal(place.stamp, value))
         now_us = self._clock.now_us()
-        if head["stamp"] != place.stamp or head["position"] < wish.at_least or now_us >= head["until_us"]:
+        if head["position"] < wish.at_least or now_us >= head["until_us"]:
             return None
         hits = [
             Ranked(row, score, confidence, Signals(*signals), age_us, tuple(words))
@@ -157,7 +158,7 @@ class AnswerCache:
             return
         try:
             if await self._is_whole(found, deadline_s):
-                value = _packed(found, place.stamp, until_us)
+                value = seal(place.stamp, _packed(found, until_us))
                 await self._cache.put(wish.scope, {place.key: value}, (until_us - now_us) / SECOND_US, deadline_s)
         except BackendUnavailable:
             return  # it will be found again
@@ -178,10 +179,9 @@ def _expiries_us(found: Found) -> list[int]:
     return [time_us for time_us in times_us if time_us is not None]
 
 
-def _packed(found: Found, stamp: str, until_us: int) -> bytes:
+def _packed(found: Found, until_us: int) -> bytes:
     """The answer without its embeddings, which nobody needs any more."""
     head: dict[str, Any] = {
-        "stamp": stamp,
         "position": found.position,
         "until_us": until_us,
         "weights": found.weights.model_dump(),
