@@ -67,7 +67,8 @@ def check(history: Iterable[Entry], final_state: FinalState, *, clocks_skewed: b
         _told(model),
         lateness.violations(model.entries),
     )
-    codes = Counter(f"{entry.method} {entry.code or 'no answer'}" for entry in model.entries)
+    calls = [entry for entry in model.entries if entry.method not in {"lag", "fault"}]
+    codes = Counter(f"{entry.method} {entry.code or 'no answer'}" for entry in calls)
     return Report(_acknowledged(model), list(dict.fromkeys(found)), codes)
 
 

@@ -31,8 +31,6 @@ from tests.servers.redis import RedisServer
 TENANT_COUNT = 4
 PREFIX = "chaos"
 READY_WITHIN_S = 60.0
-CACHED_S = 10
-"""How long answers are cached in the policies of a run; `leftovers.PURGED_WITHIN_S` is longer."""
 WRITE_WITHIN_S = 2.0
 """What a write waits for each store, and any call in the line, in the policies of a run."""
 
@@ -107,7 +105,6 @@ class Stack:
             shutil.copy(document, self.control.folder / document.name)
         (self.control.folder / "rbac.yaml").write_text(rbac_yaml(self.api_keys, self.policy_number))
         (self.control.folder / "degradation.yaml").write_text(degradation_yaml())
-        (self.control.folder / "retrieve.yaml").write_text(retrieve_yaml())
         (self.control.folder / "namespace.yaml").write_text(namespace_yaml(list(self.api_keys)[1::2]))
 
     async def reload(self) -> None:
@@ -137,12 +134,6 @@ def namespace_yaml(as_it_is: Sequence[str]) -> str:
     for document in policies_folder("examples/evaluation").glob("*.yaml"):
         sections |= yaml.safe_load(document.read_text())
     return json.dumps({"namespace_policy": {"overrides": dict.fromkeys(as_it_is, sections)}})
-
-
-def retrieve_yaml() -> str:
-    """The default, but that answers are cached for so short that an erased text must be gone from Redis at the end."""
-    section = yaml.safe_load((policies_folder("default") / "retrieve.yaml").read_text())["retrieve_policy"]
-    return json.dumps({"retrieve_policy": section | {"query_cache_ttl_s": CACHED_S}})
 
 
 def degradation_yaml() -> str:
