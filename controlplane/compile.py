@@ -28,8 +28,10 @@ from controlplane.overrides import check_overrides, weight_warnings
 from controlplane.rbac_checks import rbac_problems
 from controlplane.shrink import shrinks
 from controlplane.yaml_tree import Tree, read_tree
+from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.effective import SECTIONS
-from memplane.policy.model import DegradationPolicy, NamespacePolicy, PolicySet, Rbac, Section
+from memplane.policy.model import NamespacePolicy, PolicySet, Rbac
+from memplane.policy.section import Section
 
 __all__ = ["Compiled", "Document", "EffectiveValue", "compile_documents", "effective_values", "shrinks"]
 

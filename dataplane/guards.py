@@ -12,7 +12,7 @@ from dataplane.model import SYSTEM_SCOPE
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.ports import Cache, Embedder, Index, RecordStore, TextIndex, VectorIndex, WriteQueue
 from dataplane.stores import Stores
-from memplane.policy.model import BackendLimits, DegradationPolicy
+from memplane.policy.degradation import BackendLimits, DegradationPolicy
 from memplane.policy.snapshot import PolicySnapshot
 
 __all__ = ["READS", "BreakerReport", "Guards"]

@@ -22,7 +22,7 @@ from dataplane.pipelines.write import EMBEDDED_TOGETHER, SETTLED_TOGETHER
 from dataplane.ports import Problem
 from dataplane.server.callers import Context, caller_of, deadline_of
 from dataplane.server.waiting_line import LONG_S, Observe, Ticket, WaitingLine
-from memplane.policy.model import Admission, DegradationPolicy
+from memplane.policy.degradation import Admission, DegradationPolicy
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.v1 import memory_service_pb2 as pb
 

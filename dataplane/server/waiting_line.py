@@ -17,7 +17,7 @@ from math import exp
 
 from dataplane.logic.fair_queue import Entry, FairQueue
 from memplane.errors import Overloaded
-from memplane.policy.model import Admission
+from memplane.policy.degradation import Admission
 
 PLACES_OF_ONE = 2
 """One call may hold one place in so many: beside 64 clients that write batches of 1,000 without pause, a quiet tenant's

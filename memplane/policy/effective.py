@@ -14,21 +14,21 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from memplane.policy.codec import InvalidPolicy, first_problem
+from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.model import (
     CachePolicy,
     ConflictPolicy,
     ContextPolicy,
     Credibility,
     DecayPolicy,
-    DegradationPolicy,
     NamespaceSettings,
     PolicySet,
     RetrievePolicy,
-    Section,
     SectionOverrides,
     WritePolicy,
     WriteRule,
 )
+from memplane.policy.section import Section
 
 SECTIONS: Mapping[str, type[Section]] = {
     "write_policy": WritePolicy,

@@ -15,8 +15,8 @@ MAX_CONCURRENT_RPCS = 16_384
 
 MAX_CALLS_OF_CONNECTION = 100
 """What a connection brings beyond it waits at its client. Calls that gRPC has not handed over yet wait in one line for
-all: without this bound, 1,500 calls of one client kept others waiting for 4.6 s, and lost half of theirs; with it 0.33 s
-and none (`bench.fairness`, 2026-11)."""
+all: without this bound, 1,500 calls of one client kept others waiting for 4.6 s, and lost them half of their answers;
+with it 0.33 s and none (`bench.fairness`, 2026-11)."""
 
 OPTIONS: Sequence[tuple[str, int]] = (
     # Otherwise a second server binds the same port without a word and the kernel splits the traffic.

@@ -22,7 +22,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.logic.breaker import BreakerState
 from dataplane.model import EVERYTHING, Scope
 from dataplane.ports import Cache, TextIndex, VectorIndex
-from memplane.policy.model import BackendLimits
+from memplane.policy.degradation import BackendLimits
 from memplane.process import SystemClock
 from memplane.settings import Secret
 from tests.chaos.proxy import HOST, Proxy

@@ -14,7 +14,7 @@ from dataplane.adapters.wrappers.lane import GRACE_S, Lane, Probe
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.breaker import BreakerState
 from dataplane.ports import RecordReads, RecordStore
-from memplane.policy.model import BackendLimits
+from memplane.policy.degradation import BackendLimits
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from dataplane.adapters.wrappers.places import NoPlace, Places
 from dataplane.ending import end
 from dataplane.errors import BackendUnavailable, NotYet
 from dataplane.logic.breaker import Breaker, BreakerState, Threshold
-from memplane.policy.model import BackendLimits
+from memplane.policy.degradation import BackendLimits
 
 log = logging.getLogger("memplane.guard")
 

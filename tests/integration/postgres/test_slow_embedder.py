@@ -7,7 +7,7 @@ from dataplane.adapters.inmemory.embedder import HashEmbedder
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.codec import fields_of
 from dataplane.model import Vector
-from memplane.policy.model import DegradationPolicy
+from memplane.policy.degradation import DegradationPolicy
 from memplane.v1 import memory_service_pb2 as pb
 from tests.integration.harness import KEEP_ALL, as_user, running_plane, write
 from tests.postgres import open_store

@@ -5,7 +5,7 @@ import pytest
 
 from dataplane.server.waiting_line import LONG_S, PLACES_OF_ONE, Ticket, WaitingLine
 from memplane.errors import Overloaded
-from memplane.policy.model import Admission
+from memplane.policy.degradation import Admission
 
 MIB = 1 << 20
 

@@ -12,7 +12,15 @@ from tools.generate_schema import SCHEMA, schema_text
 
 README = (policies_folder("default").parent / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+)`(?: †)? \|.*?\| ([^|]+) \|[^|]*\|$", README, re.MULTILINE)
-DEFAULTS = PolicySet().model_dump(mode="json", exclude={"rbac": True, "write_policy": {"rules"}})
+LIMITS = {
+    backend: limits
+    for backend, limits in PolicySet().degradation_policy.model_dump(mode="json").items()
+    if backend != "admission"
+}
+"""What each backend may take; the reference has one row for all of them."""
+DEFAULTS = PolicySet().model_dump(
+    mode="json", exclude={"rbac": True, "write_policy": {"rules"}, "degradation_policy": set(LIMITS)}
+)
 
 
 def leaves(value: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -36,6 +44,17 @@ def test_the_schema_checks_overrides_as_sections() -> None:
 def test_the_reference_tells_every_key_and_its_default(key: str, default: Any) -> None:
     shown = {"sales_data": "{sales_data: 1/24}"}.get(key) or as_written(default)
     assert (key.replace("sales_data", "by_category"), shown) in ROWS
+
+
+@pytest.mark.parametrize("key", next(iter(LIMITS.values())))
+def test_the_reference_tells_the_limits_of_every_backend(key: str) -> None:
+    row = re.search(rf"^\| `<backend>\.{key}` \|[^|]*\| ([^|]+) \|", README, re.MULTILINE)
+    assert row is not None
+    usual, _, others = row[1].partition(";")
+    told = dict.fromkeys(LIMITS, float(usual))
+    for names, value in re.findall(r"((?:`\w+`(?: and |, )?)+) ([\d.]+)", others):
+        told |= dict.fromkeys(re.findall(r"`(\w+)`", names), float(value))
+    assert told == {backend: float(limits[key]) for backend, limits in LIMITS.items()}
 
 
 def as_written(default: Any) -> str:

@@ -15,7 +15,7 @@ from dataplane.errors import BackendUnavailable, NotYet
 from dataplane.logic.breaker import BreakerState
 from dataplane.model import Scope
 from dataplane.ports import Cache, RecordStore
-from memplane.policy.model import BackendLimits
+from memplane.policy.degradation import BackendLimits
 from tests.deadline import eventually, eventually_async
 
 A = Scope(("a",))
