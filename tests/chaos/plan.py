@@ -13,12 +13,12 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-PAIR_SHARE = 0.35
+PAIR_SHARE = 0.5
 SHORTEST_S = 1.5
 LONGEST_S = 7.0
 LATEST_START_S = 1.5
 """After the start of its round."""
-QUIET_S = (2.0, 5.0)
+QUIET_S = (1.5, 3.5)
 
 LONG_KINDS = frozenset({"clock"})
 """They cost two restarts of a data plane, and show only after some time."""
