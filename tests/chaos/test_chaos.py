@@ -42,5 +42,5 @@ async def test_nothing_is_lost_on_the_stores_of_a_company(tmp_path: Path) -> Non
         fetch_elasticsearch.fetch(fetch_elasticsearch.CACHE)
     except fetch_elasticsearch.Unavailable as reason:
         pytest.skip(str(reason))
-    plan = Plan(seconds=20, operations=400, seed=SEED, clients=8, only=COMPANY)
+    plan = Plan(seconds=12, operations=400, seed=SEED, clients=8, only=COMPANY)
     assert_clean(await run(Options("company", tmp_path / "run", "redis"), plan))
