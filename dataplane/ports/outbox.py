@@ -41,8 +41,8 @@ class Outbox(Protocol):
 
         One row a memory at most: its oldest that is not dead, and only when nobody holds it and its wait is over. A
         leased row is offered to nobody, its owner included, until it is settled, postponed, released or
-        `lease.seconds` have passed; an erasure leaves it, too. `embedding` is that of (memory, its current version,
-        model).
+        `lease.seconds` have passed; an erasure leaves it, too, also once it was abandoned. `embedding` is that of
+        (memory, its current version, model).
         """
         ...
 

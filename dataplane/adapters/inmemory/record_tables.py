@@ -225,7 +225,9 @@ def _forget(tables: Tables, memory_id: str) -> None:
     del tables.memories[memory_id]
     tables.versions.pop(memory_id, None)
     tables.embeddings = {key: vector for key, vector in tables.embeddings.items() if key[0] != memory_id}
-    tables.outbox = {key: row for key, row in tables.outbox.items() if row.memory_id != memory_id or row.owner}
+    tables.outbox = {
+        key: row for key, row in tables.outbox.items() if row.memory_id != memory_id or row.owner or row.abandoned
+    }
     tables.decisions = [(about, decision) for about, decision in tables.decisions if about != memory_id]
     tables.conflicts = [item for item in tables.conflicts if memory_id not in (item.winner_id, item.loser_id)]
     for key, known in tables.requests.items():

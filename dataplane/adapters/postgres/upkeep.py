@@ -48,8 +48,8 @@ _ERASE: Final = (
             ("dead_letters", "memory_id"),
         )
     ),
-    # What somebody holds stays: they may be about to bring the memory into the index, and the removal comes after them.
-    "DELETE FROM memplane.outbox WHERE memory_id = %(id)s::text AND lease_owner = ''",
+    # What somebody holds, or held, stays: they may yet bring the memory into the index; its removal comes after them.
+    "DELETE FROM memplane.outbox WHERE memory_id = %(id)s::text AND lease_owner = '' AND NOT abandoned",
 )
 _BURY = """
 INSERT INTO memplane.tombstones (memory_id, namespace, time_us, principal_id, reason)

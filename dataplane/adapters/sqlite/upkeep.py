@@ -21,8 +21,8 @@ _ERASE = (
     "DELETE FROM conflicts WHERE loser_id = ?",
     "DELETE FROM access_buckets WHERE memory_id = ?",
     "DELETE FROM retrieval_hits WHERE memory_id = ?",
-    # What somebody holds stays: they may be about to bring the memory into the index, and the removal comes after them.
-    "DELETE FROM outbox WHERE memory_id = ? AND lease_owner = ''",
+    # What somebody holds, or held, stays: they may yet bring the memory into the index; its removal comes after them.
+    "DELETE FROM outbox WHERE memory_id = ? AND lease_owner = '' AND NOT abandoned",
     "DELETE FROM dead_letters WHERE memory_id = ?",
 )
 # strength now = max(0, s − monthly_decay × Δt / 30 d) + n × hit_increment, at most max_strength, for n accesses;

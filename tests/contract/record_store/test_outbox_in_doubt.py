@@ -35,6 +35,17 @@ async def test_an_erasure_waits_for_the_hand_that_may_be_bringing_the_memory(
     assert (removal.memory_id, removal.memory, removal.abandoned) == ("mem_1", None, False)
 
 
+async def test_an_erasure_does_not_hide_that_somebody_gave_the_memory_up_half_way(
+    store: RecordStore, deadline_s: float
+) -> None:
+    await put(store, deadline_s, "mem_1")
+    await lease(store, deadline_s)
+    await store.release_outbox("one", deadline_s)
+    position = await erase(store, deadline_s, "mem_1")
+    [removal] = await lease(store, deadline_s, owner="two")
+    assert (removal.memory, removal.covers, removal.abandoned) == (None, position, True)
+
+
 async def test_an_erasure_whose_forerunner_is_refused_is_offered_with_it(store: RecordStore, deadline_s: float) -> None:
     await put(store, deadline_s, "mem_1")
     held = await lease(store, deadline_s)
