@@ -97,11 +97,15 @@ class _GuardedRecords(_Guarded):
         super().__init__(inner, RecordStore, lanes)
         self._limits = limits
         self._found: RecordReads = inner
-        self._lent: RecordReads = cast(RecordStore, self)
+        self._guarded: Any = self
         self.replica = Lane(self._backend, REPLICA_READS, limits, lambda now: now.timeout_s, self._probe_replica)
 
     async def reads(self, at_least: int, deadline_s: float) -> RecordReads:
-        """See the port. The store itself while the replica counts as down."""
+        """See the port. The store itself while the replica counts as down.
+
+        What is lent reads on from the store once the replica has failed it, and never from the replica after that: what
+        follows would be older than what was read before.
+        """
         if self.replica.breaker.state is BreakerState.OPEN:
             return cast(RecordStore, self)
         until_s = min(deadline_s, asyncio.get_running_loop().time() + self._limits().timeout_s)
@@ -109,31 +113,32 @@ class _GuardedRecords(_Guarded):
         if found is self._inner:
             return cast(RecordStore, self)
         if found is not self._found:
-            guarded_reads = _Guarded(found, RecordReads, {CallClass.READ: self.replica})
-            self._found, self._lent = found, cast(RecordReads, _OrElse(guarded_reads, self))
-        return self._lent
+            self._found, self._guarded = found, _Guarded(found, RecordReads, {CallClass.READ: self.replica})
+        return cast(RecordReads, _OrElse(self._guarded, self))
 
     async def _probe_replica(self, deadline_s: float) -> object:
         return await self._found.last_position(deadline_s)
 
 
 class _OrElse:
-    """Calls `first`, and `second` where the first is unavailable."""
+    """Calls `first` until that is unavailable, from then on `second`."""
 
     def __init__(self, first: Any, second: Any):
         self._first = first
         self._second = second
+        self._is_lost = False
 
     def __getattr__(self, name: str) -> Any:
         first, second = getattr(self._first, name), getattr(self._second, name)
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            try:
-                return await first(*arguments, **named)
-            except BackendUnavailable:
-                return await second(*arguments, **named)
+            if not self._is_lost:
+                try:
+                    return await first(*arguments, **named)
+                except BackendUnavailable:
+                    self._is_lost = True
+            return await second(*arguments, **named)
 
-        setattr(self, name, call)
         return call
 
 
