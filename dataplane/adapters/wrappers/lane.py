@@ -86,7 +86,10 @@ class Lane:
             async with asyncio.timeout_at(until_s + GRACE_S):
                 answer = await ask(until_s)
         except BaseException as error:
-            raise self._failed(error, ticket, limits, (asked_s, until_s)) from error
+            told = self._failed(error, ticket, limits, (asked_s, until_s))
+            if told is error:
+                raise
+            raise told from error
         finally:
             self._places.leave(limits.concurrency)
         self._well(ticket)
