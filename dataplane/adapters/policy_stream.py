@@ -138,11 +138,15 @@ class PolicyStream:
             await asyncio.sleep(jitter * _RENEWAL_S if renews else pause_s(self._options, failures_in_a_row, jitter))
 
     def _note_failure(self, error: Exception) -> None:
+        """A stream that was open and is lost is opened again at once as a rule: what is worth a warning is the next."""
         self.failure_count += 1
         self._holder.absence = _absence_of(error, PolicyAbsence.NO_CONTROL_PLANE)
         if isinstance(error, NoTrustedKey):
             self._holder.problem = _words(error)
         reason = f"no policy stream from {self._options.control_address}: {_words(error)}"
+        if self._holder.control_plane_connected:
+            log.info("the policy stream is opened again: %s", _words(error))
+            return
         if reason != self._last_failure:
             log.warning("%s", reason)
         self._last_failure = reason
