@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.tokens import query_tokens
-from dataplane.model import Memory, Scope, State, StoredCandidate
+from dataplane.model import Memory, State, StoredCandidate
 from dataplane.pipelines.degraded import BACKEND_UNAVAILABLE
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.retrieve import Asked, Gathered, Retrieval
@@ -52,7 +52,7 @@ class WithoutRecords:
         )
         ids = proposed.fused(question)
         memories, forgotten = await asyncio.gather(
-            self._memories(question.scope, ids, unlevel | asked.degraded.down(), cut(deadline_s)),
+            self._memories(asked, ids, unlevel | asked.degraded.down(), cut(deadline_s)),
             self._tombstones.among(ids, continuity, deadline_s),
         )
         if not memories:
@@ -81,13 +81,19 @@ class WithoutRecords:
             raise BackendUnavailable(BACKEND, "and no index can stand in for it")
 
     async def _memories(
-        self, scope: Scope, memory_ids: Sequence[str], but: frozenset[str], deadline_s: float
+        self, asked: Asked, memory_ids: Sequence[str], but: frozenset[str], deadline_s: float
     ) -> list[Memory]:
-        """The newest version that an index has of each; what lies outside the scope is left out here again."""
-        asked = [partial(index.rows, scope, memory_ids, deadline_s) for index in self._indexes(but)]
+        """The newest version that an index has of each; what lies outside the scope is left out here again.
+
+        An index that does not give its rows is noted: what it alone has is missing.
+        """
+        scope = asked.question.scope
         newest: dict[str, Memory] = {}
-        for found in await _each(asked):
-            for memory_id, row in found.items() if not isinstance(found, BackendUnavailable) else ():
+        for found in await _each([partial(index.rows, scope, memory_ids, deadline_s) for index in self._indexes(but)]):
+            if isinstance(found, BackendUnavailable):
+                asked.degraded.add(found.backend, BACKEND_UNAVAILABLE, FROM_INDEXES)
+                continue
+            for memory_id, row in found.items():
                 memory = unpack_memory(row)
                 if memory is None or memory.memory_id != memory_id or not scope.covers(memory.namespace, memory.pool):
                     continue

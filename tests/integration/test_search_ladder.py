@@ -77,6 +77,18 @@ async def test_the_record_store_may_fail_at_any_step(step: str) -> None:
         assert (contents(found), notes(found)) == ([LADDER], {"record_store": FROM_INDEXES})
 
 
+async def test_an_index_that_does_not_give_its_rows_did_not_take_part() -> None:
+    async with faulty_plane() as faulty:
+        await write(faulty.plane, LADDER)
+        faulty.cut_off("records")
+        faulty.ports["vectors"].down = {"rows"}
+        found = await search(faulty.plane, "ladder")
+        assert (contents(found), notes(found)) == (
+            [LADDER],
+            {"record_store": FROM_INDEXES, "vector_index": "found by words"},
+        )
+
+
 async def test_without_both_indexes_the_most_used_is_found_however_old_it_is() -> None:
     async with faulty_plane({"retrieve_policy": {"top_k": 1, "vector_candidates": 1, "text_candidates": 1}}) as faulty:
         await write(faulty.plane, LADDER)
