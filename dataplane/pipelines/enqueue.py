@@ -147,9 +147,12 @@ class EnqueuePipeline:
         )
 
     async def store_takes(self, deadline_s: float) -> bool:
-        """Whether the record store takes something small: one on a full disk answers reads, and applies nothing."""
+        """Whether the record store takes something small: one on a full disk answers reads, and applies nothing.
+
+        One that says nothing for LOOK_S does not, for who asks has a caller who waits.
+        """
         try:
-            await self._parts.store.save_marker(PROBE, 0, deadline_s)
+            await self._parts.store.save_marker(PROBE, 0, _soon(deadline_s))
         except BackendUnavailable:
             return False
         return True
@@ -171,13 +174,17 @@ class EnqueuePipeline:
             return _answer(queued(waiting), caller)
         if not asks_store:
             return None
-        look_until_s = min(deadline_s, asyncio.get_running_loop().time() + LOOK_S)
+        look_until_s = _soon(deadline_s)
         try:
             operation = await self._parts.store.find_operation(name, look_until_s)
             decided = await self._parts.write.replay(draft, caller, look_until_s)
         except BackendUnavailable:  # not known for now; when it is applied it will be
             return None
         return decided if operation is None else _answer(operation, caller)
+
+
+def _soon(deadline_s: float) -> float:
+    return min(deadline_s, asyncio.get_running_loop().time() + LOOK_S)
 
 
 def order_key(proposal: Proposal | MemPlaneError) -> str:

@@ -10,7 +10,7 @@ from dataplane.changes import Commit, Erasure
 from dataplane.codec import fields_of, parse_body
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Scope
-from dataplane.pipelines import write_or_queue
+from dataplane.pipelines import enqueue, write_or_queue
 from dataplane.pipelines.enqueue import Proposal
 from dataplane.pipelines.settle import Settled
 from dataplane.pipelines.write import Outcome
@@ -284,6 +284,21 @@ async def test_what_would_wait_too_long_is_queued_behind(rig: Rig, monkeypatch: 
     assert parse_body(fact).content == "Prefers coffee"
     after = await write(rig, "Prefers water", subject_id="42", fact_key="user:42/drink")
     assert (after.memory.content, after.operation.name) == ("Prefers water", "")
+
+
+async def test_a_write_behind_others_does_not_wait_for_a_store_that_says_nothing(rig: Rig) -> None:
+    rig.store.is_down = True
+    await write(rig, "Prefers tea", subject_id="42")
+    now_s, asked = asyncio.get_running_loop().time, list[float]()
+
+    async def hang(_name: str, _value: int, deadline_s: float) -> None:
+        asked.append(deadline_s - now_s())
+        raise BackendUnavailable("record_store", "deadline passed")
+
+    rig.store.save_marker = hang
+    late = await write(rig, "Prefers coffee", subject_id="42")
+    assert late.decision.action == QUEUED
+    assert [round(seconds, 1) for seconds in asked] == [enqueue.LOOK_S]
 
 
 async def test_under_load_writes_are_decided_at_once_again_soon_after_an_outage(rig: Rig) -> None:
