@@ -43,6 +43,9 @@ class QdrantOptions:
         quantisation: `scalar` (int8, a quarter of the memory) or `binary` (a 32nd; for 1024 dimensions and more). The
             best of a search are scored again with the full vectors.
         on_disk: Vectors and graph are read from disk as needed instead of held in memory.
+        rows: Each point keeps its memory, packed, from which searches are answered while the record store is down. What
+            is forgotten stays on Qdrant's disk until its optimiser runs; without rows no text lies there, and those of
+            the text index answer alone. Points written before keep theirs until they are written again.
         timeout_s: One call may take as long, and never beyond the caller's deadline.
         batch_size: Points sent in one call, at most.
         partition_refresh_s: How long a list of the dedicated collections is used. A new one takes its first write so
@@ -60,6 +63,7 @@ class QdrantOptions:
     hnsw_ef_construct: int = 200
     quantisation: Literal["none", "scalar", "binary"] = "none"
     on_disk: bool = False
+    rows: bool = True
     timeout_s: float = 5.0
     batch_size: int = 128
     partition_refresh_s: float = 2.0

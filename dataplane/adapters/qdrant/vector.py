@@ -8,6 +8,7 @@ now, so that a change of policy hides nothing.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, starmap
 from typing import TypeVar
@@ -84,7 +85,8 @@ class QdrantVectorIndex:
     async def upsert(self, entries: Sequence[IndexEntry], deadline_s: float) -> None:
         """See the port."""
         refused: list[str] = []
-        for partition, group in latest(entries, self._names.dimension).items():
+        kept = entries if self._options.rows else [replace(entry, row=b"") for entry in entries]
+        for partition, group in latest(kept, self._names.dimension).items():
             refused += await self._upsert(partition, group, deadline_s)
         if refused:
             raise EntriesRefused(BACKEND, dict.fromkeys(refused, "Qdrant calls the point invalid"))

@@ -93,3 +93,14 @@ async def test_an_older_version_never_replaces_a_newer_one(open_index: Opening) 
 def test_every_scope_but_the_system_s_narrows_a_search(scope: Scope) -> None:
     assert scoped(scope, []).must not in ([], [MEMORIES])
     assert scoped(SYSTEM_SCOPE, []).must == [MEMORIES]
+
+
+async def test_without_rows_points_hold_no_text(options: QdrantOptions, qdrant_peer: QdrantPeer) -> None:
+    held = {}
+    for rows in (True, False):
+        index = await QdrantVectorIndex.open(replace(options, rows=rows), "model-1", DIMENSION)
+        await index.upsert([entry("mem_1", version=2 - rows, row=b"Likes tea")], deadline())
+        held[rows] = await index.rows(A, ["mem_1"], deadline())
+        assert await index.count(deadline()) == 1
+        await index.close()
+    assert held == {True: {"mem_1": b"Likes tea"}, False: {}}
