@@ -17,8 +17,9 @@ import (
 	pb "memplane.example/client/memplanev1"
 )
 
-// Tries UNAVAILABLE and RESOURCE_EXHAUSTED again; a pause that the server asks for (grpc-retry-pushback-ms) wins over
-// the backoff. Calls are spread over all addresses of the target, such as dns:///memplane.internal:7701.
+// Tries UNAVAILABLE, RESOURCE_EXHAUSTED and the server's CANCELLED again; a pause that the server asks for
+// (grpc-retry-pushback-ms) wins over the backoff. Calls are spread over all addresses of the target, such as
+// dns:///memplane.internal:7701.
 //
 //go:embed service_config.json
 var serviceConfig string

@@ -22,7 +22,7 @@ SERVICE_CONFIG = {
                 "initialBackoff": "0.2s",
                 "maxBackoff": "3s",
                 "backoffMultiplier": 3,
-                "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+                "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "CANCELLED"],
             },
         }
     ],
