@@ -157,11 +157,13 @@ def _index_problems(layout: Layout, described: Mapping[str, Any]) -> Iterator[Pr
 
 
 def _health_problems(health: Mapping[str, Any]) -> Iterator[Problem]:
-    missing = f"{health['unassigned_shards']} of its shards lie on no node"
+    missing, starting = health["unassigned_shards"], health["initializing_shards"]
+    where = f"{missing} of its shards lie on no node"
     if health["status"] == "red":
-        yield Problem("SHARDS_MISSING", f"part of the index cannot be searched: {missing}; bring those nodes back")
-    elif health["status"] == "yellow":
-        yield Problem("COPIES_MISSING", f"copies are missing: {missing}; add nodes, or set replicas to 0 for one")
+        told = f"{where}; bring those nodes back" if missing else f"{starting} of its shards are starting; wait for them"
+        yield Problem("SHARDS_MISSING", f"part of the index cannot be searched: {told}")
+    elif health["status"] == "yellow" and missing:
+        yield Problem("COPIES_MISSING", f"copies are missing: {where}; add nodes, or set replicas to 0 for one")
 
 
 def _misconfigured(refused: Refused, layout: Layout, hosts: str) -> Misconfigured | None:

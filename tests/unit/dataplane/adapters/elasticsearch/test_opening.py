@@ -58,6 +58,27 @@ async def test_a_server_in_trouble_is_unavailable(answers: list[tuple[int, objec
             await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
 
 
+@pytest.mark.parametrize(
+    ("status", "unassigned", "initializing", "told"),
+    [
+        ("green", 0, 0, ""),
+        ("yellow", 0, 1, ""),
+        ("yellow", 1, 0, "copies are missing: 1 of its shards lie on no node; add nodes"),
+        ("red", 2, 0, "2 of its shards lie on no node; bring those nodes back"),
+        ("red", 0, 1, "1 of its shards are starting; wait for them"),
+    ],
+)
+async def test_shards_that_only_start_are_not_called_lost(
+    status: str, unassigned: int, initializing: int, told: str
+) -> None:
+    health = {"status": status, "unassigned_shards": unassigned, "initializing_shards": initializing}
+    async with scripted(*2 * [(200, NODES), (200, index())], (200, health)) as server:
+        opened = await ElasticsearchTextIndex.open(ElasticsearchOptions(hosts=(server.url,)), "Rule_1")
+        problems = (await opened.examine(asyncio.get_running_loop().time() + 30)).problems
+        await opened.close()
+    assert [told in problem.message for problem in problems] == ([True] if told else [])
+
+
 async def test_nobody_there_is_unavailable() -> None:
     async with scripted((200, {})) as server:
         url = server.url
