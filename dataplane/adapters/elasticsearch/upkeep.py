@@ -160,7 +160,7 @@ def _health_problems(health: Mapping[str, Any]) -> Iterator[Problem]:
     missing, starting = health["unassigned_shards"], health["initializing_shards"]
     where = f"{missing} of its shards lie on no node"
     if health["status"] == "red":
-        told = f"{where}; bring those nodes back" if missing else f"{starting} of its shards are starting; wait for them"
+        told = f"{where}; bring those nodes back" if missing else f"{starting} of its shards are starting; wait"
         yield Problem("SHARDS_MISSING", f"part of the index cannot be searched: {told}")
     elif health["status"] == "yellow" and missing:
         yield Problem("COPIES_MISSING", f"copies are missing: {where}; add nodes, or set replicas to 0 for one")

@@ -65,7 +65,7 @@ async def test_a_server_in_trouble_is_unavailable(answers: list[tuple[int, objec
         ("yellow", 0, 1, ""),
         ("yellow", 1, 0, "copies are missing: 1 of its shards lie on no node; add nodes"),
         ("red", 2, 0, "2 of its shards lie on no node; bring those nodes back"),
-        ("red", 0, 1, "1 of its shards are starting; wait for them"),
+        ("red", 0, 1, "1 of its shards are starting; wait"),
     ],
 )
 async def test_shards_that_only_start_are_not_called_lost(
