@@ -680,7 +680,8 @@ class Degraded(_message.Message):
     """`vector_index`, `text_index`, `cache`, `embedder`, `record_store`, `control_plane` or `policy`."""
     reason: _builtins.str
     """Why: BACKEND_UNAVAILABLE (down, or slower than its time limit, or its breaker is open), REBUILDING,
-    PROJECTION_BEHIND, HISTORY_TRUNCATED, or another short upper-case code.
+    PROJECTION_BEHIND, HISTORY_TRUNCATED, RECORD_STORE_RESTORED (from an older backup, or it is another one, and no
+    operator has accepted that yet), or another short upper-case code.
     """
     fallback: _builtins.str
     """What was done instead."""

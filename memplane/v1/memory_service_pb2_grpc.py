@@ -140,7 +140,7 @@ class MemoryServiceServicer:
 
     def ForgetMemory(self, request, context):
         """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
-        UNAVAILABLE while that is down, and then nothing is forgotten.
+        UNAVAILABLE while that is down, and then it is not known to be forgotten until it was asked for again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

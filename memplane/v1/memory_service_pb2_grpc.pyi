@@ -55,7 +55,7 @@ class MemoryServiceStub:
     """
     ForgetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]
     """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
-    UNAVAILABLE while that is down, and then nothing is forgotten.
+    UNAVAILABLE while that is down, and then it is not known to be forgotten until it was asked for again.
     """
     ListMemoryVersions: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]
     """Lists the versions of a memory, newest first. Needs `memory.read`."""
@@ -87,7 +87,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     ForgetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetMemoryRequest, _memory_service_pb2.ForgetMemoryResponse]  # type: ignore[assignment]
     """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
-    UNAVAILABLE while that is down, and then nothing is forgotten.
+    UNAVAILABLE while that is down, and then it is not known to be forgotten until it was asked for again.
     """
     ListMemoryVersions: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoryVersionsRequest, _memory_service_pb2.ListMemoryVersionsResponse]  # type: ignore[assignment]
     """Lists the versions of a memory, newest first. Needs `memory.read`."""
@@ -164,7 +164,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ForgetMemoryResponse, _abc.Awaitable[_memory_service_pb2.ForgetMemoryResponse]]:
         """Forgets one memory. Needs `memory.forget`. Answered once it is durable in the record store and never queued:
-        UNAVAILABLE while that is down, and then nothing is forgotten.
+        UNAVAILABLE while that is down, and then it is not known to be forgotten until it was asked for again.
         """
 
     @_abc_1.abstractmethod

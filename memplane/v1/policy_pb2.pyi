@@ -431,7 +431,7 @@ class BackendStatus(_message.Message):
 
     @_builtins.property
     def breakers(self) -> _containers.RepeatedCompositeFieldContainer[Global___BreakerStatus]:
-        """Its circuit breakers: one for reads, one for writes."""
+        """Its circuit breakers: one for reads, one for writes; of the record store one more, for reads from its replica."""
 
     def __init__(
         self,
@@ -468,7 +468,7 @@ class BreakerStatus(_message.Message):
     OPENED_COUNT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     operations: _builtins.str
-    """`reads` or `writes`."""
+    """`reads`, `writes` or, of the record store, `replica_reads`."""
     state: Global___BreakerState.ValueType
     """Whether calls go through."""
     opened_count: _builtins.int
