@@ -182,6 +182,8 @@ class OwingCache:
                 await self.pay()
             except BackendUnavailable as error:
                 log.debug("the cache is owed %d namespaces: %s", len(self._namespaces), error)
+            except Exception:  # the loop must live on: what is owed is not relied on here until it was told
+                log.exception("the cache could not be told what it is owed")
 
     def _deadline_s(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout_s

@@ -85,6 +85,25 @@ async def test_debts_are_paid_in_the_background_and_at_the_end(lame: LameCache) 
     assert lame.told[-1] == ("drop", ("acme.hr",))
 
 
+async def test_a_defect_does_not_end_the_paying(lame: LameCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = OwingCache(lame, interval_s=0.01)
+    lame.is_lame = True
+    await cache.bury(["mem_1"], NEVER_S)
+    lame.is_lame = False
+    with monkeypatch.context() as patched:
+        told: list[str] = []
+
+        def fail(what: str, _ids: list[str]) -> None:
+            told.append(what)
+            raise ValueError("a defect")
+
+        patched.setattr(lame, "_tell", fail)
+        cache.start()
+        await eventually(lambda: told, bool)
+    await eventually(lambda: lame.told, lambda found: found == [("bury", ("mem_1",))])
+    await cache.close()
+
+
 async def test_the_last_word_on_a_tombstone_counts(lame: LameCache) -> None:
     cache = OwingCache(lame)
     await cache.bury(["mem_1", "mem_2"], NEVER_S)
