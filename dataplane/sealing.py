@@ -1,9 +1,10 @@
 """Cached texts that end with the stamp they were cached under.
 
-What depends on memories lies in the cache sealed by a key made of its scope's stamp. A stamp is random, lies nowhere
-but in the cache's epochs, and is replaced by every change of a memory in the scope. So the text of a memory that was
-erased cannot be read out of the cache from the moment the erasure is acknowledged, although the values themselves go
-only when their time is over. (A server that keeps a log of its commands keeps old epochs there until it is rewritten.)
+What depends on memories lies in the cache sealed by a key made of its scope's stamp. In Redis a stamp is random, lies
+nowhere but in the cache's epochs, and is replaced by every change of a memory in the scope. So the text of a memory
+that was erased cannot be read out of Redis from the moment the erasure is acknowledged, although the values themselves
+go only when their time is over. (A server that keeps a log of its commands keeps old epochs there until it is
+rewritten.) The stamps of a cache in process are counters: who reads the memory of a process needs no key.
 """
 
 import hashlib

@@ -48,12 +48,14 @@ class Returned:
 
     async def look(self) -> None:
         """Goes through all memories once; raises BackendUnavailable."""
-        after_id, found = "", list[IndexKey]()
+        after_id, count, found = "", 0, list[IndexKey]()
         while rows := await self._store.scan(after_id, PAGE_SIZE, self._deadline(), ""):
             after_id = rows[-1].memory_id
             buried = await self._cache.buried([row.memory_id for row in rows], self._deadline())
+            count += len(buried)
             found += [IndexKey(row.memory_id, row.namespace) for row in rows if row.memory_id in buried]
+            del found[MAX_TOLD:]
             await asyncio.sleep(0)
-        self.count = len(found)
-        for key in found[:MAX_TOLD]:
+        self.count = count
+        for key in found:
             log.error("forgotten since the backup, stands again: memplane forget %s %s", key.namespace, key.memory_id)
