@@ -170,8 +170,9 @@ class Reindexing:
             self._carry_out(record, index)
 
     async def _is_abandoned(self, index: FollowedIndex, deadline_s: float) -> bool:
+        """A marker of the future tells nothing, for somebody's clock is wrong: one rebuild too many does no harm."""
         marked_us = await self._parts.store.marker(_marker(index.name), deadline_s)
-        return self._parts.clock.now_us() - marked_us >= self._options.abandoned_s * 1e6
+        return abs(self._parts.clock.now_us() - marked_us) >= self._options.abandoned_s * 1e6
 
     async def _mark(self, index: FollowedIndex, deadline_s: float) -> None:
         await self._parts.store.save_marker(_marker(index.name), self._parts.clock.now_us(), deadline_s)

@@ -235,6 +235,18 @@ async def test_a_rebuild_is_taken_over_when_nobody_has_renewed_its_marker_for_a_
         await each.reindexing.stop()
 
 
+async def test_a_marker_of_a_clock_that_is_an_hour_fast_keeps_nobody_waiting() -> None:
+    first = await an_upkeep(*IDS)
+    first.clock.time_us += 3_600_000_000
+    await first.reindexing.begin(OF_VECTORS, OPERATOR, soon())
+    second = first.beside()
+    first.clock.time_us -= 3_600_000_000
+    await second.reindexing.take_over(soon())
+    assert running() == 2
+    for each in (first, second):
+        await each.reindexing.stop()
+
+
 def running() -> int:
     """How many rebuilds are carried out."""
     return sum(task.get_name().startswith("rebuild-") for task in asyncio.all_tasks())
