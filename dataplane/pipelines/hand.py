@@ -6,7 +6,8 @@ older version never replaces a newer one in an index, but what was removed meanw
 2. A memory that was in hands which did not settle it is *doubted* by whoever settles it: after `doubt_s` the index is
    brought to what the record store says once more. The doubt lies in the record store before the row is settled.
 3. Hands that find that they worked beyond their lease doubt what they held.
-An index in the process's own folder needs none of this: what was sent ends with the process.
+An index in the process's own folder needs none of this: what was sent ends with the process. What it has of doubts a
+rebuild left, which noted orphans and did not come to put them in line.
 """
 
 import asyncio
@@ -93,7 +94,7 @@ class Hand:
 
     async def recall(self) -> None:
         """Puts in line, now and then, what was doubted long enough ago, by whomever."""
-        if self._own or _now_s() < self._recall_at_s:
+        if _now_s() < self._recall_at_s:
             return
         while await self._store.enqueue_doubted(self._target, PAGE_SIZE, self._step_deadline()) == PAGE_SIZE:
             log.info("much of %s was in doubt and is applied again", self._target)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
-from dataplane.changes import Lease
+from dataplane.changes import Lease, OutboxRow
 from dataplane.errors import BackendUnavailable
 from dataplane.model import IndexEntry
 from dataplane.pipelines.hand import Hand
@@ -158,6 +158,17 @@ async def test_what_was_given_back_is_doubted_unless_it_ended_with_its_process(
     await one.release()
     await two.settle(await two.lease(""))
     assert await waiting(store) == (doubts, 0)
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_doubts_that_a_rebuild_did_not_put_in_line_are_found(store: InMemoryRecordStore, own: bool) -> None:
+    await store.register_index(TARGET, soon())
+    await store.doubt_outbox(TARGET, [OutboxRow(0, "mem_1", "a", None, None)], 0.0, soon())
+    assert await waiting(store) == (1, 0)
+    one = hand(store, own=own)
+    await one.recall()
+    await one.settle(await one.lease(""))
+    assert await waiting(store) == (0, 0)
 
 
 async def test_a_data_plane_that_starts_again_goes_on_at_once(store: InMemoryRecordStore) -> None:
