@@ -214,19 +214,3 @@ async def test_a_copy_signed_by_another_control_plane_is_not_served(tmp_path: Pa
     async with data_plane(options) as holder:
         assert holder.current is None
         assert "not trusted" in holder.problem
-
-
-async def test_every_data_plane_comes_back_after_kill_9(tmp_path: Path) -> None:
-    async with control_plane(tmp_path) as control, AsyncExitStack() as stack:
-        options = [
-            replace(node_options(control, tmp_path, f"n{number}"), reconnect_spread_s=2.0) for number in range(50)
-        ]
-        holders = [await stack.enter_async_context(data_plane(option)) for option in options]
-        for holder in holders:
-            await loaded(holder, 1)
-        await control.kill()
-        await eventually(lambda: any(holder.control_plane_connected for holder in holders), (False).__eq__)
-        await control.start()
-        await eventually(lambda: all(holder.control_plane_connected for holder in holders), bool, 30.0)
-        assert (await control.call("ReloadPolicySet", top_k_reload(5))).propagation.acked == 50
-        assert {generation_of(holder) for holder in holders} == {2}

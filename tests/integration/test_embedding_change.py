@@ -20,7 +20,7 @@ from memplane.client.maintenance import result_of
 from memplane.policy.model import BOOTSTRAP_ADMIN
 from memplane.v1 import memory_service_pb2 as pb
 from tests.contract.pgvector import with_pgvector
-from tests.deadline import eventually_async
+from tests.deadline import eventually, eventually_async
 from tests.integration.upkeep_plane import (
     NEW,
     OLD,
@@ -175,3 +175,37 @@ def plane_is_level(plane: UpkeepPlane) -> Callable[[], Any]:
         return not plane.wired.projectors.unlevel
 
     return is_level
+
+
+async def test_what_is_written_while_the_model_is_changed_is_in_the_new_index(tmp_path: Path) -> None:
+    async with upkeep_plane(tmp_path, [OLD]) as plane:
+        await fill(plane, 300)
+    async with (
+        upkeep_plane(tmp_path, [OLD, NEW]) as plane,
+        plane.memory() as memory,
+        plane.maintenance() as maintenance,
+    ):
+        await eventually_async(plane_is_level(plane), bool, 60.0)
+        acknowledged: list[str] = []
+        stop = asyncio.Event()
+
+        async def write_on() -> None:
+            while not stop.is_set():
+                content = f"Crate {len(acknowledged)} came while the model was changed"
+                acknowledged.append((await memory.write("dept.sales", content, session_id="s")).memory.id)
+
+        writing = asyncio.create_task(write_on())
+        await done(maintenance, await maintenance.reindex("VECTOR", NEW.model), 120.0)
+        after = len(acknowledged)
+        await eventually(lambda: len(acknowledged), lambda count: count > after + AFTER)
+        stop.set()
+        await writing
+        assert plane.stores.spaces.current.model == NEW.model
+        assert after > 0
+        assert all(acknowledged)
+        await eventually_async(
+            lambda: plane.wired.records.progress(soon()), lambda found: not any(item.due_count for item in found), 60.0
+        )
+        held = await plane.stores.spaces.current.vectors.versions(soon())
+        assert len(held) == 300 + len(acknowledged)
+        assert held.keys() >= set(acknowledged)
