@@ -73,7 +73,7 @@ class WriteOrQueue:
         if self._enqueue is None:
             return await self._write.write_batch([_draft_of(item) for item in given], caller, deadline_s)
         named = [self._named(item) for item in given]
-        behind, is_up = await self._behind(self._enqueue, named, deadline_s)
+        behind, is_up = await self._behind(self._enqueue, named, caller, deadline_s)
         now = {index: item for index, item in enumerate(named) if index not in behind}
         drafts = [_draft_of(item) for item in now.values()]
         decided = dict(zip(now, await self._write.write_batch(drafts, caller, _earlier(deadline_s)), strict=True))
@@ -90,13 +90,19 @@ class WriteOrQueue:
         return replace(item, draft=replace(item.draft, attempt_id=self._new_id()))
 
     async def _behind(
-        self, enqueue: EnqueuePipeline, given: Sequence[Given], deadline_s: float
+        self, enqueue: EnqueuePipeline, given: Sequence[Given], caller: Caller, deadline_s: float
     ) -> tuple[dict[int, Proposal], bool]:
-        """Those whose subject has a write in the queue, though it was waited for; whether the record store answers."""
+        """Those whose subject has a write in the queue, though it was waited for; whether the record store answers.
+
+        Who may not write there waits for nothing, and so learns nothing.
+        """
         asked = {
             index: item
             for index, item in enumerate(given)
-            if isinstance(item, Proposal) and not item.draft.validate_only and order_key(item) in self._waiting
+            if isinstance(item, Proposal)
+            and not item.draft.validate_only
+            and order_key(item) in self._waiting
+            and caller.may("memory.write", item.draft.namespace)
         }
         is_up = not asked or await enqueue.store_takes(_earlier(deadline_s))
         if is_up:

@@ -209,6 +209,22 @@ async def test_what_may_not_be_written_is_not_queued(rig: Rig) -> None:
     assert await waiting(rig) == 0
 
 
+async def test_who_may_not_write_does_not_learn_by_waiting_that_a_subject_has_a_write_in_the_queue(rig: Rig) -> None:
+    rig.store.is_down = True
+    await write(rig, "Prefers tea", subject_id="42")
+    rig.store.is_down = False
+    asked = list[str]()
+
+    async def note(name: str, _value: int, _deadline_s: float) -> None:
+        asked.append(name)
+
+    rig.store.save_marker = note
+    with_rights(rig, agent=NOBODY)
+    with pytest.raises(PermissionDenied):
+        await write(rig, "Prefers coffee", subject_id="42")
+    assert asked == []
+
+
 async def test_a_full_queue_says_when_to_come_again() -> None:
     rig = memory_rig(max_entries=1)
     rig.store.is_down = True
