@@ -159,6 +159,8 @@ async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) 
             queue=given.get("queue"),
             counters=given.get("counters"),
             hot_memories=given.get("hot_memories", False),
+            own_vectors=given.get("own_indexes", True),
+            own_texts=given.get("own_indexes", True),
         )
     records = await SqliteRecordStore.open(folder / "records.sqlite3", options=SqliteOptions(), fields_of=fields_of)
     stack.push_async_callback(records.close)
