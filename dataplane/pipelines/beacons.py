@@ -78,6 +78,7 @@ class Beacons:
         self._own = f"{BEACON}{parts.node}"
         self._returned = Returned(parts.store, parts.cache, self._deadline)
         self._last = 0
+        self._coming = 0
         self._position = 0
         self._covered = -1
         self._witnessed = (0, 0)
@@ -192,9 +193,18 @@ class Beacons:
             return
         if self._covered == self._position or (is_early and not is_new_era):
             return
-        number = following(self._last, self._parts.lineage.era, self._parts.mark())
-        await self._parts.store.save_marker(self._own, number, self._deadline())
-        self._last, self._covered, self._lit_at_s = number, self._position, now_s
+        await self._parts.store.save_marker(self._own, self._next(), self._deadline())
+        self._last, self._coming, self._covered, self._lit_at_s = self._coming, 0, self._position, now_s
+
+    def _next(self) -> int:
+        """The next beacon: the same one until it is known to be stored, for a save that failed may yet come through.
+
+        With another mark that would look like another past of the record store.
+        """
+        before = Beacon.of(self._last)
+        if Beacon.of(self._coming).place <= before.place or Beacon.of(self._coming).era != self._parts.lineage.era:
+            self._coming = following(self._last, self._parts.lineage.era, self._parts.mark())
+        return self._coming
 
     async def _witness(self) -> None:
         """Keeps for itself what it knows now."""

@@ -196,3 +196,25 @@ def test_a_restored_record_store_is_said_until_it_is_accepted(
         return told, house.alarms()
 
     assert asyncio.run(run()) == ({"RECORD_STORE_RESTORED"}, set())
+
+
+async def test_a_beacon_that_is_stored_late_after_its_save_was_given_up_is_no_other_past() -> None:
+    house, late = House(), list[int]()
+    save = house.store.save_marker
+
+    async def give_up(name: str, value: int, deadline_s: float) -> None:
+        if name != f"beacon:{NODES[0]}" or late:
+            return await save(name, value, deadline_s)
+        late.append(value)
+        raise BackendUnavailable("record_store", "does not answer in time")
+
+    house.store.save_marker = give_up  # type: ignore[method-assign]  # once
+    house.store._tables.last_position += 1
+    house.start(NODES[0])
+    for _ in range(2):
+        await house.look(NODES[0], [])
+    await save(f"beacon:{NODES[0]}", late[0], asyncio.get_running_loop().time() + 10)
+    await house.look(NODES[0], [])
+    house.start(NODES[1])
+    await house.look(NODES[1], [])
+    assert house.alarms() == set()
