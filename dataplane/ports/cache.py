@@ -24,8 +24,8 @@ class Cache(Backend, Protocol):
     async def stamp(self, scope: Scope, deadline_s: float) -> str:
         """A text that changes, in every process, whenever a namespace of the scope (own or shared) is dropped.
 
-        Whoever caches what depends on memories reads the stamp first, then the memories, and makes the stamp part of
-        the key: then nothing read before a drop is found after it.
+        Whoever caches what depends on memories reads the stamp first, then the memories, and seals by the stamp what it
+        keeps (`dataplane.sealing`): then nothing read before a drop can be read after it.
         """
         ...
 

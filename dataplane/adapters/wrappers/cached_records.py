@@ -1,7 +1,7 @@
 """A record store whose changes reach the cache before they are acknowledged.
 
 Why no answer cached before a change is found after it was acknowledged. Who caches reads the stamp of the scope, then
-the memories, and makes the stamp part of the key. A change is committed, then its namespace is dropped, then it is
+the memories, and seals what it keeps by the stamp. A change is committed, then its namespace is dropped, then it is
 acknowledged. After the acknowledgement every process reads a new stamp. What lies under the new stamp was read after
 that stamp was, so after the drop, so after the commit: it holds the change. What was read before, or in between, lies
 under an old stamp, however late it is put. Dropping before the commit would add nothing: what is read between such a
