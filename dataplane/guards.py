@@ -20,6 +20,7 @@ __all__ = ["READS", "BreakerReport", "Guards"]
 PROBE = "probe"
 """What probes read, write and embed: the name of a marker, a key, a word."""
 PROBE_TTL_S = 1.0
+"""How long the cache keeps what a probe wrote."""
 
 T = TypeVar("T")
 

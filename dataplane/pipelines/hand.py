@@ -22,12 +22,13 @@ from dataplane.ports import RecordStore
 log = logging.getLogger("memplane.project")
 
 RENEWALS = 4
-"""How often a lease is renewed in its time."""
+"""How often a lease is renewed in its time. Unmeasured."""
 KEPT = 2 / 3
 """What a renewed lease has left at least: the store may leave one alone that has so much (`renew_outbox`)."""
 LOOKS = 6
 """How often it is looked for doubts in the time that one waits. Unmeasured."""
 PAGE_SIZE = 500
+"""Doubts put in line at once. Unmeasured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

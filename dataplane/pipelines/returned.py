@@ -17,7 +17,7 @@ log = logging.getLogger("memplane.beacons")
 
 PAGE_SIZE = 500
 MAX_TOLD = 1_000
-"""How many are named in the log."""
+"""How many are looked at at once, and how many named in the log. Unmeasured."""
 
 
 class Returned:

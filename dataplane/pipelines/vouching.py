@@ -48,6 +48,7 @@ NOT_VOUCHED = Problem(
 
 PAGE_SIZE = 500
 STEP_TIMEOUT_S = 5.0
+"""Removals listed and buried at once, and how long that may take. Unmeasured."""
 
 
 class Vouching:

@@ -31,7 +31,7 @@ REFUSALS_A_SECOND = 50.0
 """The while is as many seconds as refusals come times so many a second, for refusing costs processor time, too: 1,500
 clients that come again after 0.5 s leave none for anybody else. Unmeasured."""
 RATE_S = 2.0
-"""Over how long the rate of refusals is averaged."""
+"""Over how long the rate of refusals is averaged. Unmeasured."""
 LONG_S = 10.0
 """Refusals that go on for so long, with pauses shorter than that, are a problem to be told. Unmeasured."""
 

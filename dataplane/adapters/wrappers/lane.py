@@ -24,11 +24,12 @@ T = TypeVar("T")
 GRACE_S = 0.02
 """How much later than its limit a call is cancelled. Unmeasured."""
 NEARLY_S = 0.001
-"""A failure so shortly before the limit is taken for the limit's."""
+"""A failure so shortly before the limit is taken for the limit's. Unmeasured."""
 LATE_S = 0.25
 """A failure so long after the limit says that this process was late itself, not what the backend did. Unmeasured."""
 MOST_PROBES = 4
-"""Probes under way at once: one that hangs on a dead connection must not keep the next from finding the backend."""
+"""Probes under way at once: one that hangs on a dead connection must not keep the next from finding the backend.
+Unmeasured."""
 
 Probe = Callable[[float], Awaitable[object]]
 """Asks the backend something small, by a deadline. Raises BackendUnavailable."""
