@@ -100,5 +100,6 @@ async def _plane(config: Path, folder: Path, stack: AsyncExitStack) -> Plane:
             counters=stores.counters,
             hot_memories=stores.hot_memories,
             own_indexes=False,
+            owner=f"plane-of-the-tests/{folder.name}",
         )
     )

@@ -113,7 +113,7 @@ async def running_plane(
     async with AsyncExitStack() as stack:
         made = await open_stores(folder, stack, **stores)
         options = ProjectorOptions(
-            owner="plane-of-the-tests",
+            owner=stores.get("owner", "plane-of-the-tests"),
             doubt_s=0.2,
             poll_s=0.1,
             backoff_s=0.02,

@@ -58,6 +58,12 @@ async def delivered(plane: Plane) -> None:
     await eventually_async(due, (0).__eq__, 30)
 
 
+async def code_of(call: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call
+    return failed.value.code()
+
+
 async def fifty_identical(planes: list[Plane], content: str) -> list[pb.WriteMemoryResponse]:
     return await asyncio.gather(*(write(planes[number % 2], content) for number in range(50)))
 
@@ -107,6 +113,28 @@ async def test_chinese_words_are_found_by_elasticsearch_alone(company: CompanySt
             assert all(other.signals.text == 0.0 for other in others), "what is recent, and not by its words"
 
 
+async def test_without_redis_writes_commit_and_a_forget_tells_what_it_owes(
+    company: CompanyStores, tmp_path: Path
+) -> None:
+    async with company_planes(company, tmp_path, "redisless") as system:
+        (plane,) = system.planes
+        ladder = (await write(plane, "The ladder is behind the shed")).memory
+        await system.cut_off("redis")
+        torch = await write(plane, "The torch is in the hall")
+        assert (bool(torch.memory.id), list(torch.degraded)) == (True, [])
+        queued = write(plane, "The axe is in the cellar", delivery=pb.DELIVERY_QUEUED)
+        assert await code_of(queued) is grpc.StatusCode.UNAVAILABLE
+        forget = pb.ForgetMemoryRequest(namespace="dept.sales", id=ladder.id, request_id="once")
+
+        async def pending() -> list[str]:
+            return list((await plane.stub.ForgetMemory(forget, metadata=as_user())).pending_backends)
+
+        assert "cache" in await pending()
+        assert contents(await search(plane, "ladder torch")) == ["The torch is in the hall"]
+        await system.mend()
+        await eventually_async(pending, [].__eq__, 10)
+
+
 async def test_an_outage_of_everything_is_no_empty_answer_and_is_over_by_itself(
     company: CompanyStores, tmp_path: Path
 ) -> None:
@@ -118,11 +146,12 @@ async def test_an_outage_of_everything_is_no_empty_answer_and_is_over_by_itself(
         queued = await write(plane, "The spare fuses are in drawer three")
         assert queued.decision.action == memory_pb2.DECISION_ACTION_QUEUED
         assert [note.backend for note in queued.degraded] == ["record_store"]
+        await system.cut_off("qdrant", "elasticsearch")
+        assert (await write(plane, "The torch is in the hall")).decision.action == memory_pb2.DECISION_ACTION_QUEUED
+        assert await code_of(search(plane, "ladder")) is grpc.StatusCode.UNAVAILABLE
         await system.cut_off(*NAMES)
         for call in (search(plane, "ladder"), search(plane, "anything", "dept.empty"), write(plane, "Lost words")):
-            with pytest.raises(grpc.aio.AioRpcError) as failed:
-                await call
-            assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert await code_of(call) is grpc.StatusCode.UNAVAILABLE
         await system.mend()
         assert contents(await search(plane, "where is the ladder"))[0] == "The ladder is behind the shed"
 
