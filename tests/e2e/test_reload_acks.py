@@ -14,6 +14,7 @@ from google.protobuf import duration_pb2
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
+from tests.chaos.proxy import Proxy
 from tests.deadline import eventually, eventually_async
 from tests.e2e.control_process import (
     ControlProcess,
@@ -95,6 +96,26 @@ async def test_a_reload_with_a_refusing_data_plane_is_not_complete_and_the_fleet
         assert status.sync_state == policy_pb2.SYNC_STATE_ERROR
         assert "not trusted" in status.error_detail
         assert bad.current is None
+
+
+async def test_a_reload_tells_of_the_data_plane_whose_network_is_silent(tmp_path: Path) -> None:
+    async with control_plane(tmp_path) as control, AsyncExitStack() as stack:
+        proxy = Proxy(int(control.address.rpartition(":")[2]))
+        await proxy.start()
+        stack.push_async_callback(proxy.close)
+        options = [node_options(control, tmp_path, f"node-{number}") for number in range(5)]
+        options[4] = replace(options[4], control_address=proxy.address, silence_s=2.0)
+        holders = [await stack.enter_async_context(data_plane(option)) for option in options]
+        for holder in holders:
+            await loaded(holder, 1)
+        await proxy.blackhole()
+        response = await control.call("ReloadPolicySet", top_k_reload(5, wait_s=2))
+        assert (response.propagation.acked, response.propagation.complete) == (4, False)
+        status = (await control.statuses())["node-4"]
+        assert (status.sync_state, status.generation) == (policy_pb2.SYNC_STATE_STALE, 1)
+        assert [generation_of(holder) for holder in holders] == [2, 2, 2, 2, 1]
+        await proxy.heal()
+        await loaded(holders[4], 2)
 
 
 async def test_a_refused_version_is_not_pushed_again_after_a_reconnect(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ async def listed(plane: Plane, subject: str) -> list[str]:
         request.page_token = page.next_page_token
 
 
+@pytest.mark.slow
 async def test_2500_memories_of_one_subject_go_and_ten_of_another_stay(plane: Plane) -> None:
     doomed, kept = await listed(plane, "u1"), await listed(plane, "u2")
     assert (len(doomed), len(kept)) == (COUNTS["u1"], COUNTS["u2"])
