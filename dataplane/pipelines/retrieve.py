@@ -146,8 +146,6 @@ class Retrieval:
         question, degraded = asked.question, asked.degraded
         for index in self._parts.projectors.unlevel:
             degraded.add(index, "REBUILDING", "old memories may be missing from it until it is rebuilt")
-        if self._parts.lineage.is_restored:
-            degraded.add("record_store", RECORD_STORE_RESTORED, "answered from an older state: memories may be missing")
         pending = await self._timed("pending", partial(self._not_projected, asked, reads, deadline_s))
         proposed = await self.propose(asked, frozenset(), cut(deadline_s))
         ids = [*proposed.fused(question), *await self._instead(asked, reads, deadline_s)]
@@ -157,6 +155,8 @@ class Retrieval:
             of = (question.scope, missing, question.space.model, question.access_since_us)
             fetch = partial(reads.fetch, *of, deadline_s)
             rows.update((row.memory.memory_id, row) for row in await self._timed("fetch", fetch))
+        if self._parts.lineage.is_restored:  # said only of an answer that is made from it after all
+            degraded.add("record_store", RECORD_STORE_RESTORED, "answered from an older state: memories may be missing")
         unindexed = frozenset(row.memory.memory_id for row in pending.candidates)
         return Gathered(
             rows,
