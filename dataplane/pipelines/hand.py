@@ -6,6 +6,7 @@ older version never replaces a newer one in an index, but what was removed meanw
 2. A memory that was in hands which did not settle it is *doubted* by whoever settles it: after `doubt_s` the index is
    brought to what the record store says once more. The doubt lies in the record store before the row is settled.
 3. Hands that find that they worked beyond their lease doubt what they held.
+4. A lease that comes through after it was given up is renewed by nobody: after each release the hand has another name.
 An index in the process's own folder needs none of this: what was sent ends with the process. What it has of doubts a
 rebuild left, which noted orphans and did not come to put them in line.
 """
@@ -53,6 +54,7 @@ class Hand:
         self._options = options
         self._own = own
         self._rows: dict[int, OutboxRow] = {}
+        self._releases = 0
         self._until_s = 0.0
         self._overran = False
         self._recall_at_s = 0.0
@@ -77,21 +79,22 @@ class Hand:
     async def settle(self, rows: Sequence[OutboxRow]) -> None:
         """Drops what is durable in the index; what is in doubt comes again."""
         await self._doubt(rows if self._is_overrun() else [row for row in rows if row.abandoned])
-        await self._store.settle_outbox(self._target, self._options.owner, rows, self._step_deadline())
+        await self._store.settle_outbox(self._target, self._owner, rows, self._step_deadline())
         self._let_go(rows)
 
     async def postpone(self, rows: Sequence[OutboxRow], reasons: Mapping[str, str]) -> None:
         """Gives back what the index refused, to be tried later or not at all."""
         failures = [self._failure(row, reasons[row.memory_id]) for row in rows]
-        await self._store.postpone_outbox(self._target, self._options.owner, failures, self._step_deadline())
+        await self._store.postpone_outbox(self._target, self._owner, failures, self._step_deadline())
         self._let_go(rows)
 
     async def release(self) -> None:
-        """Gives back everything, for others to go on with it."""
+        """Gives back everything, under whatever name of this hand, for others to go on with it."""
         if self._is_overrun():
             await self._doubt(list(self._rows.values()))
         await self._store.release_outbox(self._options.owner, self._step_deadline())
         self._rows.clear()
+        self._releases += 1
 
     async def recall(self) -> None:
         """Puts in line, now and then, what was doubted long enough ago, by whomever."""
@@ -113,8 +116,12 @@ class Hand:
                 log.exception("leases of %s could not be renewed", self._target)
 
     @property
+    def _owner(self) -> str:
+        return f"{self._options.owner}/{self._releases}"
+
+    @property
     def _lease(self) -> Lease:
-        return Lease(self._options.owner, self._options.lease_s)
+        return Lease(self._owner, self._options.lease_s)
 
     async def _renew(self) -> None:
         if not self._rows:

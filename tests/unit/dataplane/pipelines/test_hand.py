@@ -8,6 +8,7 @@ import pytest
 
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.changes import Lease, OutboxRow
+from dataplane.ending import end
 from dataplane.errors import BackendUnavailable
 from dataplane.model import IndexEntry
 from dataplane.pipelines.hand import Hand
@@ -158,6 +159,31 @@ async def test_what_was_given_back_is_doubted_unless_it_ended_with_its_process(
     await one.release()
     await two.settle(await two.lease(""))
     assert await waiting(store) == (doubts, 0)
+
+
+async def test_a_lease_that_comes_through_after_it_was_given_up_runs_out(store: InMemoryRecordStore) -> None:
+    await store.register_index(TARGET, soon())
+    await put(store, "mem_1")
+    one, given_up = hand(store, lease_s=1.0), list[Lease]()
+    lease = store.lease_outbox
+
+    async def give_up(_index: str, asked: Lease, *_: object) -> list[OutboxRow]:
+        given_up.append(asked)
+        raise BackendUnavailable("record_store", "does not answer in time")
+
+    store.lease_outbox = give_up  # type: ignore[method-assign]  # once
+    with pytest.raises(BackendUnavailable):
+        await one.lease("")
+    store.lease_outbox = lease  # type: ignore[method-assign]  # as it was
+    await one.release()
+    assert await store.lease_outbox(TARGET, given_up[0], 1, "", soon())
+    await put(store, "mem_2")
+    [held] = await one.lease("")
+    keeping = asyncio.create_task(one.keep())
+    other = hand(store, "other")
+    [found] = await eventually_async(lambda: other.lease(""), bool)
+    assert (held.memory_id, found.memory_id, found.abandoned) == ("mem_2", "mem_1", True)
+    await end(keeping)
 
 
 @pytest.mark.parametrize("own", [False, True])
