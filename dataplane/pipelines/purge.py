@@ -22,11 +22,13 @@ log = logging.getLogger("memplane.purge")
 class PurgeOptions:
     """Seconds from the first erasure to the purge, that it lets the outbox go first, to a next try, and of a purge.
 
-    The delay lets many erasures share a purge. `again_s` is to a next try of one that came too early (NotYet),
-    `retry_s` of one that failed. Unmeasured.
+    The delay lets many erasures share a purge, and so does the rest after one: `rest_ratio` times as long as it took,
+    for who forgets all the time would have the index copied all the time. `again_s` is to a next try of one that came
+    too early (NotYet), `retry_s` of one that failed. Unmeasured.
     """
 
     delay_s: float = 5.0
+    rest_ratio: float = 9.0
     patience_s: float = 60.0
     again_s: float = 10.0
     retry_s: float = 60.0
@@ -48,6 +50,7 @@ class Purge:
         self._index = index
         self._options = options
         self._at_s: float | None = None
+        self._rested_at_s = 0.0
         self._asked = 0  # the marker when the index was first asked for the purge that it has not finished
         self._said = ""
 
@@ -64,7 +67,7 @@ class Purge:
     async def load(self, deadline_s: float) -> None:
         """Learns what another process left to be purged, or is about to."""
         if not self.is_due and await self._store.marker(self._marker, deadline_s):
-            self._at_s = _now_s() + self._options.delay_s
+            self._at_s = self._next_s()
 
     async def note(self, rows: Sequence[OutboxRow], deadline_s: float) -> None:
         """Looks for erasures among rows that the index has just followed."""
@@ -75,7 +78,7 @@ class Purge:
         newest = max(gone[memory_id] for memory_id in erased)
         await self._store.save_marker(self._marker, newest, deadline_s)
         if not self.is_due:
-            self._at_s = _now_s() + self._options.delay_s
+            self._at_s = self._next_s()
 
     async def run_when_due(self, *, drained: bool) -> None:
         """Purges when it is time; a hindrance is logged once, and it is tried again. The index must not be written to.
@@ -92,8 +95,12 @@ class Purge:
         except BackendUnavailable as error:
             self._postpone(error, started_s)
             return
-        self._at_s = None if is_done else _now_s() + self._options.delay_s
+        self._rested_at_s = _now_s() + self._options.rest_ratio * (_now_s() - started_s)
+        self._at_s = None if is_done else self._next_s()
         self._said = ""
+
+    def _next_s(self) -> float:
+        return max(self._rested_at_s, _now_s() + self._options.delay_s)
 
     async def _run(self, deadline_s: float) -> bool:
         """Whether nothing is left to be purged."""

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOMY_BYTES = 4 * 1024**3
 """A tmpfs takes memory only for what is in it."""
 PAGE_BYTES = 4096
-LAST_BYTES, LAST_S = 8 * 1024**2, 0.1
+LAST_BYTES, LAST_S = 48 * 1024**2, 1.0
 """The last so much fills within so long: no disk fills faster, and who looks before it writes must be able to rely on
 what it saw for a moment."""
 

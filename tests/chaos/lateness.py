@@ -1,10 +1,10 @@
 """Judges when answers came.
 
-An answer is late when it reaches its client SLACK_S after the call's deadline, or never. The client's gRPC library ends
-calls at their deadline, so that alone would see little. A call is therefore late, too, when it ended so, and MemPlane
-owed an answer of its own before: with PROMISED_S to spare a call is answered, degraded or UNAVAILABLE, whatever store
-is down, silent or slow. Nobody can answer for a data plane that is itself killed, stopped, paused or cut off at that
-time, or was until RETURNED_S before.
+An answer of MemPlane is late when it reaches its client SLACK_S after the call's deadline, or never. The client's gRPC
+library ends calls at their deadline, by its own clock and as late as its process lets it, so that alone would see
+little. A call is therefore late, too, when it ended so, and MemPlane owed an answer of its own before: with PROMISED_S
+to spare a call is answered, degraded or UNAVAILABLE, whatever store is down, silent or slow. Nobody can answer for a
+data plane that is itself killed, stopped, paused or cut off at that time, or was until RETURNED_S before.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ def _late(entry: Entry, spans: Spans) -> str:
         return "never answered"
     held_s = spans.held_s(entry.start_s, entry.end_s)
     over_s = entry.end_s - entry.start_s - entry.deadline_s - held_s
-    if over_s > SLACK_S:
+    if over_s > SLACK_S and not _is_of_client(entry):
         return f"{over_s:.2f} s after its deadline of {entry.deadline_s:g} s ({entry.code})"
     was_owed = _ended_by_client(entry) and entry.deadline_s >= PROMISED_S and held_s <= SLACK_S
     plane = f"data-{entry.told.get('plane', 0) + 1}"
@@ -82,10 +82,13 @@ def _late(entry: Entry, spans: Spans) -> str:
 
 
 def _ended_by_client(entry: Entry) -> bool:
-    """An answer of the service has a reason, or came before."""
     lasted_s = (entry.end_s or entry.start_s) - entry.start_s
-    is_at_the_end = lasted_s > entry.deadline_s - SLACK_S
-    return is_at_the_end and entry.code == "DEADLINE_EXCEEDED" and not entry.told.get("reason")
+    return lasted_s > entry.deadline_s - SLACK_S and _is_of_client(entry)
+
+
+def _is_of_client(entry: Entry) -> bool:
+    """Whether the client's library ended the call: what the service answers has a reason."""
+    return entry.code == "DEADLINE_EXCEEDED" and not entry.told.get("reason")
 
 
 def _common_s(one: Span, other: Span) -> float:

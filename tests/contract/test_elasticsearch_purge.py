@@ -21,7 +21,7 @@ AT_REST, BUSY = "zebraquiet", "zebrabusy"
 """Words that one memory alone holds."""
 RULES = {"rule-1": AT_REST, "rule-2": BUSY}
 """In which index; an index's name stands on the disk, too."""
-SOON = PurgeOptions(delay_s=0.0, again_s=1.0)
+SOON = PurgeOptions(delay_s=0.0, rest_ratio=0.0, again_s=1.0)
 WITHIN_S = 75.0
 """Twice the 30 s after which a server renews its leases, and some."""
 

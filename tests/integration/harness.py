@@ -71,6 +71,7 @@ class Plane:
     recorder: Recorder
     clock: FixtureClock
     line: WaitingLine
+    write_line: WaitingLine
     codes: list[grpc.StatusCode] = field(default_factory=list)
     snapshot: PolicySnapshot | None = None
 
@@ -120,7 +121,7 @@ async def running_plane(
             max_backoff_s=0.1,
             retry_s=0.02,
             level_wait_s=stores.get("level_wait_s", 20.0),
-            purge=PurgeOptions(delay_s=stores.get("purge_delay_s", 1.0)),
+            purge=PurgeOptions(delay_s=stores.get("purge_delay_s", 1.0), rest_ratio=0.0),
         )
         clock = FixtureClock()
         pace = WireOptions(projector=options, record_interval_s=0.01)
@@ -132,7 +133,9 @@ async def running_plane(
         address = f"127.0.0.1:{port}"
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         stub = MemoryServiceStub(channel)
-        plane = Plane(address, stub, made, wired.projectors, wired.recorder, clock, admission.reads, codes)
+        plane = Plane(
+            address, stub, made, wired.projectors, wired.recorder, clock, admission.reads, admission.writes, codes
+        )
         plane.use(KEEP_ALL if policy is None else policy)
         service = MemoryService(wired.pipelines, lambda: plane.snapshot, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)

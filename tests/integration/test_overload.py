@@ -20,12 +20,16 @@ CODE = grpc.StatusCode
 
 
 class HeldEmbedder(HashEmbedder):
-    """Embeds passages only while `open` is set."""
+    """Embeds only while `open` is set."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open = asyncio.Event()
         self.open.set()
+
+    async def embed_queries(self, texts: Sequence[str], deadline_s: float) -> list[Vector]:
+        await self.open.wait()
+        return await super().embed_queries(texts, deadline_s)
 
     async def embed_passages(self, texts: Sequence[str], deadline_s: float) -> list[Vector]:
         await self.open.wait()
@@ -34,17 +38,17 @@ class HeldEmbedder(HashEmbedder):
 
 def policy(**admission: float) -> dict[str, Any]:
     limits = {"concurrency": 1, "waiting": 2, "max_wait_s": 20.0, **admission}
-    return {**KEEP_ALL, "degradation_policy": {"admission": limits}}
+    return {**KEEP_ALL, "degradation_policy": {"admission": limits, "embedder": {"timeout_s": 60.0}}}
 
 
 @asynccontextmanager
 async def busy_plane(**admission: float) -> AsyncIterator[tuple[Plane, HeldEmbedder, asyncio.Task[Any]]]:
-    """A plane whose only place is held by a write, until the embedder is opened."""
+    """A plane whose only place for reads is held by a search, until the embedder is opened."""
     embedder = HeldEmbedder()
     async with running_plane(policy=policy(**admission), embedder=embedder) as plane:
         await write(plane, "the pump of line four was repaired", "quiet")
         embedder.open.clear()
-        held = asyncio.create_task(write(plane, "the press is shut down", "noisy"))
+        held = asyncio.create_task(search(plane, "the press is shut down", "noisy"))
         await eventually(lambda: plane.line.running_count, lambda count: count == 1)
         yield plane, embedder, held
         embedder.open.set()
@@ -141,16 +145,16 @@ async def test_a_batch_lets_others_go_first_between_its_parts() -> None:
         batch = asyncio.ensure_future(
             plane.stub.BatchWriteMemories(pb.BatchWriteMemoriesRequest(requests=drafts), metadata=as_user())
         )
-        await eventually(lambda: plane.line.running_count, lambda count: count == 1)
+        await eventually(lambda: plane.write_line.running_count, lambda count: count == 1)
         await write(plane, "the oven was cleaned", "quiet")
         assert not batch.done()
         assert all(result.HasField("response") for result in (await batch).results)
-        assert plane.line.running_count == 0
+        assert plane.write_line.running_count == 0
 
 
 async def test_a_noisy_tenant_in_a_closed_loop_takes_no_calls_from_a_quiet_one() -> None:
     seconds, rate, answered = 3.0, 10, 0
-    async with running_plane(policy=policy(concurrency=4, waiting=24)) as plane:
+    async with running_plane(policy=policy(concurrency=4, waiting=4)) as plane:
         await write(plane, "the pump of line four was repaired", "quiet")
         drafts = [
             pb.WriteMemoryRequest(namespace="noisy", session_id="s", content=f"press {number}") for number in range(50)

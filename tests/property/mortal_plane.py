@@ -62,7 +62,7 @@ OPTIONS = WireOptions(
         poll_s=0.02,
         backoff_s=0.01,
         max_backoff_s=0.02,
-        purge=PurgeOptions(delay_s=0.05),
+        purge=PurgeOptions(delay_s=0.05, rest_ratio=0.0),
     ),
     record_interval_s=0.01,
     reindex=ReindexOptions(look_s=0.02, abandoned_s=0.1, rebuild=RebuildOptions()),

@@ -13,7 +13,7 @@ from dataplane.pipelines.purge import Purge, PurgeOptions
 from tests.contract.builders import commit_of, fields_of, memory_of, scope_of
 
 TARGET = "vector_index:test"
-AT_ONCE = PurgeOptions(delay_s=0.0)
+AT_ONCE = PurgeOptions(delay_s=0.0, rest_ratio=0.0)
 
 
 class CountingIndex(InMemoryVectorIndex):
@@ -97,7 +97,7 @@ async def test_a_purge_that_a_process_left_behind_is_due_in_the_next(store: InMe
 
 async def test_a_failed_purge_stays_due_and_is_tried_again_later(store: InMemoryRecordStore) -> None:
     index = CountingIndex(failures=1)
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, retry_s=600.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, retry_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=True)
     await purge.run_when_due(drained=True)
@@ -111,7 +111,7 @@ async def test_it_lets_the_outbox_go_first_but_not_for_ever(
     store: InMemoryRecordStore, patience_s: float, purges: int
 ) -> None:
     index = CountingIndex()
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, patience_s=patience_s))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, patience_s=patience_s))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=False)
     assert index.purges == purges
@@ -158,7 +158,7 @@ async def test_an_index_that_keeps_it_for_a_while_is_asked_again_soon_and_that_i
 ) -> None:
     caplog.set_level(logging.INFO, "memplane.purge")
     index = KeepingIndex()
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0, retry_s=600.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, again_s=0.0, retry_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
     for done in (False, False, True):
         await purge.run_when_due(drained=True)
@@ -172,7 +172,7 @@ async def test_an_index_that_keeps_it_for_a_while_is_asked_again_soon_and_that_i
 
 async def test_a_purge_counts_for_what_was_erased_before_it_was_first_asked_for(store: InMemoryRecordStore) -> None:
     index = KeepingIndex()
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, again_s=0.0))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=True)
     await purge.note([gone("mem_2", 8)], soon())
@@ -189,7 +189,7 @@ async def test_what_the_index_was_asked_for_before_another_process_purged_counts
     store: InMemoryRecordStore,
 ) -> None:
     index = KeepingIndex()
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, again_s=0.0))
     await purge.note([gone("mem_1", 7)], soon())
     for _ in range(2):
         await purge.run_when_due(drained=True)
@@ -207,7 +207,7 @@ async def test_what_the_index_was_asked_for_before_another_process_purged_counts
 async def test_a_failure_that_stays_the_same_is_warned_of_once(
     store: InMemoryRecordStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    purge = Purge(store, TARGET, CountingIndex(failures=3), PurgeOptions(delay_s=0.0, retry_s=0.0))
+    purge = Purge(store, TARGET, CountingIndex(failures=3), PurgeOptions(delay_s=0.0, rest_ratio=0.0, retry_s=0.0))
     await purge.note([gone("mem_1", 7)], soon())
     for _ in range(3):
         await purge.run_when_due(drained=True)
@@ -216,9 +216,29 @@ async def test_a_failure_that_stays_the_same_is_warned_of_once(
 
 async def test_it_does_not_wait_for_the_outbox_again_once_it_was_asked_for(store: InMemoryRecordStore) -> None:
     index = KeepingIndex()
-    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, again_s=0.0, patience_s=600.0))
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=0.0, again_s=0.0, patience_s=600.0))
     await purge.note([gone("mem_1", 7)], soon())
     await purge.run_when_due(drained=True)
     for _ in range(2):
         await purge.run_when_due(drained=False)
     assert not purge.is_due
+
+
+class SlowIndex(CountingIndex):
+    """Takes a while for a purge."""
+
+    async def purge(self, deadline_s: float) -> None:
+        await asyncio.sleep(0.05)
+        await super().purge(deadline_s)
+
+
+async def test_an_index_rests_after_a_purge_for_many_times_what_it_took(store: InMemoryRecordStore) -> None:
+    index = SlowIndex()
+    purge = Purge(store, TARGET, index, PurgeOptions(delay_s=0.0, rest_ratio=100.0))
+    await purge.note([gone("mem_1", 7)], soon())
+    await purge.run_when_due(drained=True)
+    await purge.note([gone("mem_2", 8)], soon())
+    assert purge.wait_s is not None
+    assert purge.wait_s > 4.0
+    await purge.run_when_due(drained=True)
+    assert index.purges == 1
