@@ -130,10 +130,11 @@ async def test_an_unknown_key_takes_no_place_in_the_line() -> None:
 
 async def test_more_places_in_a_new_policy_let_in_who_waits() -> None:
     async with busy_plane() as (plane, _, _):
-        waits = await stand(plane, 1, search(plane, "pump", "quiet"))
+        listing = pb.ListMemoriesRequest(namespace="quiet")
+        waits = await stand(plane, 1, plane.stub.ListMemories(listing, metadata=as_user()))
         plane.use(policy(concurrency=8), generation=2)
-        assert (await search(plane, "pump", "quiet")).hits
-        assert (await waits).hits
+        assert (await plane.stub.ListMemories(listing, metadata=as_user())).memories
+        assert (await waits).memories
 
 
 async def test_a_batch_lets_others_go_first_between_its_parts() -> None:
