@@ -10,6 +10,7 @@ import json
 import re
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,9 +90,10 @@ def _contents(places: Places) -> Iterator[tuple[str, bytes]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """What is in each file; a purge may take one away before it is read."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         tail = b""
-        with path.open("rb") as file:
+        with suppress(FileNotFoundError), path.open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield str(path.relative_to(folder.parent)), tail + chunk
                 tail = chunk[-64:]
