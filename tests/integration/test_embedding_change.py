@@ -200,12 +200,12 @@ async def test_what_is_written_while_the_model_is_changed_is_in_the_new_index(tm
         await eventually(lambda: len(acknowledged), lambda count: count > after + AFTER)
         stop.set()
         await writing
-        assert plane.stores.spaces.current.model == NEW.model
+        assert plane.wired.stores.spaces.current.model == NEW.model
         assert after > 0
         assert all(acknowledged)
         await eventually_async(
             lambda: plane.wired.records.progress(soon()), lambda found: not any(item.due_count for item in found), 60.0
         )
-        held = await plane.stores.spaces.current.vectors.versions(soon())
+        held = await plane.wired.stores.spaces.current.vectors.versions(soon())
         assert len(held) == 300 + len(acknowledged)
         assert held.keys() >= set(acknowledged)

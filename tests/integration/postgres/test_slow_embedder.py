@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
+
+import grpc
 
 from dataplane.adapters.inmemory.embedder import HashEmbedder
 from dataplane.adapters.postgres.options import PostgresOptions
@@ -9,6 +12,7 @@ from dataplane.codec import fields_of
 from dataplane.model import Vector
 from memplane.policy.degradation import DegradationPolicy
 from memplane.v1 import memory_service_pb2 as pb
+from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub
 from tests.integration.harness import KEEP_ALL, as_user, running_plane, write
 from tests.postgres import open_store
 
@@ -47,9 +51,11 @@ async def test_reads_go_on_while_200_writes_wait_for_the_embedder(postgres_optio
         writes = [asyncio.create_task(write(plane, f"Customer {number} orders X-{number}")) for number in range(WRITES)]
         await asyncio.wait_for(embedder.is_full.wait(), 30)
         get = pb.GetMemoryRequest(namespace="dept.sales", id=first.memory.id)
-        for _ in range(20):
-            read = await plane.stub.GetMemory(get, metadata=as_user(), timeout=5)
-            assert read.memory.content == "Acme renews in March"
+        async with grpc.aio.insecure_channel(plane.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+            stub: Any = MemoryServiceStub(channel)  # a connection of its own: one carries 100 calls at once
+            for _ in range(20):
+                read = await stub.GetMemory(get, metadata=as_user(), timeout=5)
+                assert read.memory.content == "Acme renews in March"
         assert not any(task.done() for task in writes)
         embedder.let_go.set()
         stored = await asyncio.gather(*writes)
