@@ -36,7 +36,7 @@ class SmallDisk:
         return cls(folder, subprocess.run(command, check=False, capture_output=True).returncode == 0)
 
     def fill(self, pid: int) -> None:
-        """Nothing more fits; `pid` is the process that writes there."""
+        """Nothing more fits; `pid` is the process that writes there. Blocks for LAST_S."""
         self.is_full = True
         if self.is_mounted:
             self._resize(self._used_bytes() + LAST_BYTES)

@@ -229,7 +229,7 @@ async def _disk_full(stack: Stack, fault: Fault) -> AsyncIterator[None]:
     assert stack.disk is not None
     unit = stack.units[fault.unit]
     assert unit.pid is not None
-    stack.disk.fill(unit.pid)
+    await asyncio.to_thread(stack.disk.fill, unit.pid)
     try:
         yield
     finally:

@@ -19,13 +19,13 @@ from tests.deadline import eventually_async
 from tests.e2e.commands import memplane
 from tests.e2e.company import CompanyStores, configure_postgres_only
 from tests.e2e.control_process import ADMIN, ControlProcess
+from tests.e2e.customers import NAMESPACE, statement, write
 from tests.e2e.data_process import DataProcess, stub_of
 from tests.peers.qdrant.process import QdrantPeer
 from tests.servers.elasticsearch import ElasticsearchServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
-NAMESPACE = "dept.sales.agent_a"
 TIMEOUT_S = 60.0
 
 
@@ -75,17 +75,6 @@ async def running(company: CompanyStores, folder: Path) -> AsyncIterator[Company
         yield Company(control, planes, [stub_of(channel) for channel in channels], channels)
 
 
-def statement(number: int) -> str:
-    return f"Customer {number} orders part X-{1000 + number} from warehouse {number % 7}."
-
-
-async def write(stub: MemoryServiceStub, number: int) -> pb.WriteMemoryResponse:
-    request = pb.WriteMemoryRequest(
-        namespace=NAMESPACE, content=statement(number), session_id="s", request_id=f"request-{number}"
-    )
-    return await stub.WriteMemory(request, metadata=ADMIN, timeout=TIMEOUT_S)
-
-
 async def search(stub: MemoryServiceStub, query: str, **fields: object) -> pb.SearchMemoriesResponse:
     request = pb.SearchMemoriesRequest(namespace=NAMESPACE, query=query, top_k=5, **fields)  # type: ignore[arg-type]
     return await stub.SearchMemories(request, metadata=ADMIN, timeout=TIMEOUT_S)
@@ -104,14 +93,14 @@ async def test_two_data_planes_serve_one_load_and_nothing_acknowledged_is_lost(
 
 
 async def _each_sees_what_the_other_wrote(both: Company) -> None:
-    answers = await asyncio.gather(*(write(both.stubs[number % 2], number) for number in range(40)))
+    answers = await asyncio.gather(*(write(both.stubs[number % 2], number, TIMEOUT_S) for number in range(40)))
     assert len({answer.memory.id for answer in answers}) == 40
     for number, answer in enumerate(answers):
         other = both.stubs[(number + 1) % 2]
         found = await search(other, f"X-{1000 + number}", at_least_as_fresh=answer.consistency_token)
         assert found.hits[0].memory.id == answer.memory.id
         assert not found.degraded
-    again = await asyncio.gather(*(write(both.stubs[(number + 1) % 2], number) for number in range(40)))
+    again = await asyncio.gather(*(write(both.stubs[(number + 1) % 2], number, TIMEOUT_S) for number in range(40)))
     assert [each.memory.id for each in again] == [each.memory.id for each in answers]
 
 
@@ -182,7 +171,7 @@ async def _a_killed_data_plane_loses_nothing(both: Company) -> None:
     async def writer(numbers: range) -> None:
         for number in numbers:
             try:
-                await write(both.stubs[number % 2], number)
+                await write(both.stubs[number % 2], number, TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
                 if error.code() not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
                     raise

@@ -18,13 +18,13 @@ from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub
 from tests.deadline import eventually_async
 from tests.e2e.company import CompanyStores
 from tests.e2e.control_process import ADMIN, ControlProcess
+from tests.e2e.customers import NAMESPACE, statement, write
 from tests.e2e.data_process import READS, WRITES, DataProcess, stub_of
 from tests.peers.qdrant.process import QdrantPeer
 from tests.servers.elasticsearch import ElasticsearchServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
-NAMESPACE = "dept.sales.agent_a"
 ALIVE = ""
 TIMEOUT_S = 10.0
 OUTAGE_S = 5.0
@@ -62,17 +62,6 @@ async def running(company: CompanyStores, folder: Path) -> AsyncIterator[Running
             planes.append(plane)
         channel = await stack.enter_async_context(planes[1].channel())
         yield Running(planes[1], planes[0], stub_of(channel), company.postgres, company.redis)
-
-
-def statement(number: int) -> str:
-    return f"Customer {number} orders part X-{1000 + number} from warehouse {number % 7}."
-
-
-async def write(stub: MemoryServiceStub, number: int) -> pb.WriteMemoryResponse:
-    request = pb.WriteMemoryRequest(
-        namespace=NAMESPACE, content=statement(number), session_id="s", request_id=f"request-{number}"
-    )
-    return await stub.WriteMemory(request, metadata=ADMIN, timeout=TIMEOUT_S)
 
 
 async def search(stub: MemoryServiceStub, number: int, words: str = "orders") -> pb.SearchMemoriesResponse:
@@ -114,7 +103,7 @@ async def test_searches_go_on_without_postgresql_and_nothing_forgotten_comes_bac
 
 
 async def _written_and_indexed(system: Running) -> list[str]:
-    answers = await asyncio.gather(*(write(system.stub, number) for number in range(12)))
+    answers = await asyncio.gather(*(write(system.stub, number, TIMEOUT_S) for number in range(12)))
     memory_ids = [answer.memory.id for answer in answers]
     assert len(set(memory_ids)) == 12
     await eventually_async(lambda: asyncio.to_thread(_not_applied, system.postgres), lambda rows: rows == 0, 20)
@@ -154,7 +143,7 @@ async def _searches_answer_from_the_indexes(system: Running, memory_ids: list[st
 
 
 async def _writes_are_queued(system: Running) -> None:
-    written = await write(system.stub, 50)
+    written = await write(system.stub, 50, TIMEOUT_S)
     assert written.decision.action == memory_pb2.DECISION_ACTION_QUEUED
     assert [note.backend for note in written.degraded] == ["record_store"]
 

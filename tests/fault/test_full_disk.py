@@ -109,7 +109,7 @@ async def test_a_plane_on_a_full_disk_lives_and_reads_also_after_a_restart_and_l
         if not made.disk.is_mounted:
             pytest.skip(f"no tmpfs may be mounted here by user {os.geteuid()}")
         unit = made.stack.units["data-1"]
-        made.disk.fill(made.pid)
+        await asyncio.to_thread(made.disk.fill, made.pid)
         async with made.client() as client:
             await made.refused(client)
             await made.reads(client)

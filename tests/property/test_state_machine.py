@@ -6,6 +6,7 @@ About 25 seconds on a busy machine. `python -m tests.property.test_state_machine
 import asyncio
 import sys
 import tempfile
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ class LifeAndDeath(RuleBasedStateMachine):
 
     own = True
 
+    @abstractmethod
     def open_store(self) -> OpenStore:
-        raise NotImplementedError
+        """A new store of its own, and how a life opens it."""
 
     def __init__(self) -> None:
         super().__init__()
