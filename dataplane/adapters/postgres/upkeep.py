@@ -11,7 +11,7 @@ from dataplane.adapters.postgres.arrays import listed
 from dataplane.adapters.postgres.clauses import fill, in_scope
 from dataplane.adapters.postgres.plan import request_of
 from dataplane.adapters.postgres.pool import Connection, Parameters, Pool
-from dataplane.adapters.postgres.writes import ADD_TO_OUTBOX, OUTBOX, TAKE_POSITIONS
+from dataplane.adapters.postgres.writes import ADD_TO_OUTBOX, OUTBOX, TAKE_POSITIONS, forget_requests
 from dataplane.adapters.record_rows import vector_to_blob
 from dataplane.changes import AccessRecord, Erasure, RequestRecord, RetrievalRecord
 from dataplane.errors import DuplicateRequest, StaleVersion
@@ -21,10 +21,6 @@ _FIND = (
     "SELECT m.version, m.namespace FROM memplane.memories AS m"
     " WHERE m.memory_id = %(memory_id)s::text AND {scope} FOR UPDATE"
 )
-_FORGET_REQUEST = """
-DELETE FROM memplane.requests
-WHERE principal_id = %(principal_id)s::text AND request_id = %(request_id)s::text
-    AND expire_time_us <= %(now_us)s::bigint"""
 _KEEP_REQUEST = """
 INSERT INTO memplane.requests (principal_id, request_id, namespace, payload_hash, response, expire_time_us)
 VALUES (%(principal_id)s, %(request_id)s, %(namespace)s, %(payload_hash)s, %(response)s, %(expire_time_us)s)
@@ -115,10 +111,10 @@ async def erase(pool: Pool, erasure: Erasure, deadline_s: float) -> int:
 
 async def _keep_request(connection: Connection, request: RequestRecord, namespace: str, now_us: int) -> None:
     principal_id, request_id = request_of(request)
-    key = {"principal_id": principal_id, "request_id": request_id}
-    await connection.execute(_FORGET_REQUEST, {**key, "now_us": now_us})
+    await connection.execute(*forget_requests([(principal_id, request_id)], now_us))
     row = {
-        **key,
+        "principal_id": principal_id,
+        "request_id": request_id,
         "namespace": namespace,
         "payload_hash": request.payload_hash,
         "response": request.response,

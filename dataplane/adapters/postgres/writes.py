@@ -5,7 +5,7 @@ is taken last, so that its lock, which orders the commits of all processes, is h
 indexes is read after that in a statement of its own, so that it is the one that `register_index` left.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dataplane.adapters.postgres.arrays import Encoders, bigints, byteas, floats, listed, smallints, texts
@@ -136,7 +136,7 @@ async def write(
     async with connection.pipeline():
         if plan.expired_us is not None:
             await pool.enter(connection, SYSTEM_SCOPE, deadline_s)
-            await connection.execute(*_forget_requests(plan, plan.expired_us))
+            await connection.execute(*forget_requests(plan.requests, plan.expired_us))
             await pool.enter(connection, scope, deadline_s)
         for statement, parameters in (*_memories(plan, fields_of), *_logs(plan)):
             await connection.execute(statement, parameters)
@@ -186,11 +186,13 @@ def _version_logs(versions: Sequence[VersionRow]) -> Parameters:
     return listed(_VERSIONS, logged)
 
 
-def _forget_requests(plan: Plan, now_us: int) -> Query:
+def forget_requests(keys: Iterable[tuple[str, str]], now_us: int) -> Query:
+    """Lets these requests go, and the oldest others, as far as they expired by `now_us`."""
+    pairs = list(keys)
     return _FORGET_REQUESTS, {
         "now_us": now_us,
-        "principals": texts([principal_id for principal_id, _ in plan.requests]),
-        "requests": texts([request_id for _, request_id in plan.requests]),
+        "principals": texts([principal_id for principal_id, _ in pairs]),
+        "requests": texts([request_id for _, request_id in pairs]),
     }
 
 
