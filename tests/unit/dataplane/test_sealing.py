@@ -16,7 +16,11 @@ def test_what_is_sealed_shows_nothing_and_is_never_the_same_twice() -> None:
     assert seal("stamp", text) != seal("stamp", text)
 
 
-@pytest.mark.parametrize("sealed", [b"", b"short", seal("another", b"text"), seal("stamp", b"text")[:-1]])
+@pytest.mark.parametrize(
+    "sealed",
+    [b"", b"short", seal("another", b"text"), seal("stamp", b"text")[:-1]],
+    ids=["nothing", "short", "another stamp", "cut off"],
+)
 def test_another_stamp_and_anything_else_is_refused(sealed: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         unseal("stamp", sealed)

@@ -24,6 +24,7 @@ def test_a_folder_is_held_by_one_process_which_is_named(tmp_path):
         ("text", "data plane serves on 127.0.0.1:1\n"),
         ("json", json.dumps({"address": "127.0.0.1:1", "pid": os.getpid()}, indent=2) + "\n"),
     ],
+    ids=["none", "text", "json"],
 )
 def test_a_plane_says_where_it_serves_as_it_was_told_to(capsys, how, said):
     say_ready(how, "data", "127.0.0.1:1")
