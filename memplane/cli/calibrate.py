@@ -8,7 +8,8 @@ from typing import Any
 import click
 from rich import progress as bars
 
-from memplane.cli.embedding import EmbeddingFailed, embed
+from memplane.cli.child import ChildFailed
+from memplane.cli.embedding import embed
 from memplane.cli.output import Output
 from memplane.cli.session import Session, json_option, pass_session, run
 from memplane.evaluation.calibrate import TooFew, Vectors, calibrate, require_enough
@@ -68,7 +69,7 @@ def calibrate_command(session: Session, /, pairs: Path, output: Path | None, **o
         file = read_pairs(pairs)
         require_enough(file)
         fitted = calibrate(file, _embedded(session.out, settings, file))
-    except (BadDataset, EmbeddingFailed) as error:
+    except (BadDataset, ChildFailed) as error:
         raise click.ClickException(str(error)) from None
     except (TooFew, NotRising) as error:
         raise click.ClickException(f"{pairs}: {error}") from None

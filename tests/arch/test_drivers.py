@@ -16,7 +16,8 @@ MODULES = {
 IMPORTS = """
 import sys
 sys.modules.update(dict.fromkeys({modules}))  # an import of one of these fails now
-import controlplane.main, dataplane.main, dataplane.migrate, dataplane.embed, memplane.cli.main, memplane.client
+import controlplane.main, dataplane.main, dataplane.migrate, dataplane.embed, dataplane.judge
+import memplane.cli.main, memplane.client
 """
 
 
