@@ -29,6 +29,7 @@ from memplane.policy.model import (
     WriteRule,
 )
 from memplane.policy.section import Section
+from memplane.policy.sensitive import SensitivePolicy
 
 SECTIONS: Mapping[str, type[Section]] = {
     "write_policy": WritePolicy,
@@ -39,6 +40,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "credibility": Credibility,
     "cache_policy": CachePolicy,
     "context_policy": ContextPolicy,
+    "sensitive_policy": SensitivePolicy,
 }
 """The sections that an override may change, in the order in which they are shown."""
 
@@ -70,6 +72,7 @@ class NamespacePolicies:
     credibility: Credibility
     cache: CachePolicy
     context: ContextPolicy
+    sensitive: SensitivePolicy
     default_isolation: bool
     shared_pool_approval: bool
     subject_required: bool
@@ -120,6 +123,7 @@ class EffectivePolicies:
             credibility=_section(node, Credibility, "credibility"),
             cache=_section(node, CachePolicy, "cache_policy"),
             context=_section(node, ContextPolicy, "context_policy"),
+            sensitive=_section(node, SensitivePolicy, "sensitive_policy"),
             default_isolation=settings.default_isolation,
             shared_pool_approval=settings.shared_pool_approval,
             subject_required=settings.subject_required,

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.patterns import pattern_problem
 from memplane.policy.section import Section
+from memplane.policy.sensitive import SensitivePolicy
 
 SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
 KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
@@ -267,6 +268,7 @@ class SectionOverrides(Section):
     credibility: dict[str, Any] = Field(default_factory=dict)
     cache_policy: dict[str, Any] = Field(default_factory=dict)
     context_policy: dict[str, Any] = Field(default_factory=dict)
+    sensitive_policy: dict[str, Any] = Field(default_factory=dict)
     namespace_policy: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -350,5 +352,6 @@ class PolicySet(Section):
     credibility: Credibility = Field(default_factory=Credibility)
     cache_policy: CachePolicy = Field(default_factory=CachePolicy)
     context_policy: ContextPolicy = Field(default_factory=ContextPolicy)
+    sensitive_policy: SensitivePolicy = Field(default_factory=SensitivePolicy)
     degradation_policy: DegradationPolicy = Field(default_factory=DegradationPolicy)
     rbac: Rbac | None = None
