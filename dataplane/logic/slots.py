@@ -128,13 +128,18 @@ def slots_of(text: str) -> Slots:
     """The slots of a text."""
     lowered = plain(text).lower()
     return Slots(
-        numbers=frozenset(_numbers(lowered)),
+        numbers=numbers_of(lowered),
         identifiers=frozenset(identifiers(text)),
         negated=_NOT.search(_NO_NEGATION.sub("", lowered)) is not None,
         people=frozenset(_PERSON[word] for word in _people(lowered)),
         degrees=frozenset(_DEGREE.findall(lowered)),
         signs=tuple(sorted(signs(lowered))),
     )
+
+
+def numbers_of(lowered: str) -> frozenset[str]:
+    """The numbers, with their Chinese unit, and calendar names in a text in lower case."""
+    return frozenset(_numbers(lowered))
 
 
 def signs(lowered: str) -> list[str]:

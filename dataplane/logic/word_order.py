@@ -47,21 +47,25 @@ _PASSIVE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sequences:
-    """What stands in which order: words, words with Han as pairs, pronouns, Han characters."""
+class Order:
+    """What stands in which order: words, words with Han as pairs, pronouns, Han characters; passive or active."""
 
     words: list[str]
     pairs: list[str]
     pronouns: list[str]
     han: list[str]
+    passive: bool
 
 
 def in_same_order(a: str, b: str) -> bool:
     """True when what both texts hold stands in the same order in both. Symmetric."""
-    a, b = plain(a).lower(), plain(b).lower()
-    if (_PASSIVE.search(a) is None) != (_PASSIVE.search(b) is None):
+    return are_aligned(order_of(plain(a).lower()), order_of(plain(b).lower()))
+
+
+def are_aligned(one: Order, other: Order) -> bool:
+    """True when what both texts hold stands in the same order in both. Symmetric."""
+    if one.passive != other.passive:
         return False
-    one, other = _sequences(a), _sequences(b)
     if one.han != other.han and sorted(one.han) == sorted(other.han):
         return False
     return (
@@ -93,8 +97,9 @@ def _firsts(items: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(items))
 
 
-def _sequences(lowered: str) -> _Sequences:
-    found = _Sequences([], [], [], [])
+def order_of(lowered: str) -> Order:
+    """The order in a text in lower case."""
+    found = Order([], [], [], [], _PASSIVE.search(lowered) is not None)
     for term in _TERM.finditer(_NOT.sub(" not", lowered)):
         text = term[0]
         if term.lastgroup == "han":

@@ -1,0 +1,104 @@
+"""What tells a repeat, a contradiction and two different facts apart, as numbers that a model can weigh.
+
+Every feature is symmetric in the two texts and lies in 0 to 1. `FEATURES` names them in order.
+"""
+
+from collections.abc import Set as AbstractSet
+
+from dataplane.logic.pairs.frame import Arity, Frame
+from dataplane.logic.pairs.reading import Reading
+from dataplane.logic.pairs.values import Likeness, compare_values
+from dataplane.logic.slots import are_opposed, both_ask, cases_within, is_substitution, names_within
+from dataplane.logic.word_order import are_aligned
+
+FEATURES = (
+    "similarity", "words_shared", "words_within", "pairs_shared", "length_ratio",
+    "who_same", "who_differ", "who_unclear",
+    "frames", "frame_of_one", "attribute_same", "attribute_differs",
+    "one_value", "usually_one_value", "many_values",
+    "value_same", "value_within", "value_partly", "value_other",
+    "holds_differ", "both_deny", "whole",
+    "numbers_same", "numbers_differ", "numbers_of_one", "identifiers_differ", "people_differ", "names_differ",
+    "negation_differs", "opposed", "order_differs", "signs_differ", "asks_differ", "degrees_differ", "substitution",
+    "case_differs", "unreal_differs", "past_differs",
+)  # fmt: skip
+
+
+def features(a: Reading, b: Reading, similarity: float) -> list[float]:
+    """The features of a pair in the order of FEATURES; `similarity` calibrated, 0 to 1."""
+    return [similarity, *_overlap(a, b), *_who(a, b), *_frames(a, b), *_slots(a, b), *_turns(a, b)]
+
+
+def _overlap(a: Reading, b: Reading) -> list[float]:
+    shared, least = len(a.words & b.words), min(len(a.words), len(b.words))
+    lengths = sorted((len(a.text), len(b.text)))
+    return [
+        _share(2 * shared, len(a.words) + len(b.words)),
+        _share(shared, least),
+        _share(2 * len(a.pairs & b.pairs), len(a.pairs) + len(b.pairs)),
+        _share(lengths[0], lengths[1]),
+    ]
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def _who(a: Reading, b: Reading) -> list[float]:
+    unclear = not a.who or not b.who
+    same = a.who == b.who and not unclear
+    return [float(same), float(not same and not unclear), float(unclear)]
+
+
+def _frames(a: Reading, b: Reading) -> list[float]:
+    one, other = a.frame, b.frame
+    if one is None or other is None:
+        return [0.0, float((one is None) != (other is None)), *[0.0] * 12]
+    same = one.attribute == other.attribute
+    arities = [float(same and max(one.arity, other.arity) is arity) for arity in Arity]
+    found = likeness(one, other)
+    values = [float(found is wanted) for wanted in (Likeness.SAME, Likeness.WITHIN, Likeness.PARTLY, Likeness.OTHER)]
+    holds = [float(one.holds != other.holds), float(not one.holds and not other.holds)]
+    return [1.0, 0.0, float(same), float(not same), *arities, *values, *holds, float(one.whole and other.whole)]
+
+
+def likeness(one: Frame, other: Frame) -> Likeness | None:
+    """How the values of two frames stand to each other; None when they are of two attributes."""
+    if one.attribute != other.attribute:
+        return None
+    return compare_values(one.attribute, one.value, other.value)
+
+
+def _slots(a: Reading, b: Reading) -> list[float]:
+    one, other = a.slots, b.slots
+    return [
+        float(bool(one.numbers) and one.numbers == other.numbers),
+        float(_contradict(one.numbers, other.numbers)),
+        float(bool(one.numbers) != bool(other.numbers) or _within(one.numbers, other.numbers)),
+        float(one.identifiers != other.identifiers),
+        float(one.people != other.people),
+        float(not names_within(a.text, b.text) or not names_within(b.text, a.text)),
+        float(one.negated != other.negated),
+    ]
+
+
+def _contradict(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
+    return bool(one - other) and bool(other - one)
+
+
+def _within(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
+    return one != other and (one < other or other < one) and bool(one) and bool(other)
+
+
+def _turns(a: Reading, b: Reading) -> list[float]:
+    return [
+        float(are_opposed(a.text, b.text)),
+        float(not are_aligned(a.order, b.order)),
+        float(a.slots.signs != b.slots.signs),
+        float(not both_ask(a.text, b.text)),
+        float(a.slots.degrees != b.slots.degrees),
+        float(is_substitution(a.text, b.text)),
+        float(not cases_within(a.text, b.text) or not cases_within(b.text, a.text)),
+        float(a.unreal != b.unreal),
+        float(a.past != b.past),
+    ]
