@@ -191,6 +191,11 @@ class OperationRecord:
     response: bytes = b""
     error: bytes = b""
 
+    def gives_way_to(self, later: "OperationRecord") -> bool:
+        """Whether another state of it takes its place: it is not done, or it failed and that one did not."""
+        is_open = not self.is_done or bool(self.error and later.response)
+        return is_open and later.update_time_us >= self.update_time_us
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRecord:
@@ -241,6 +246,14 @@ class QueueEntry:
     entry_id: str
     write: QueuedWrite
     deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideWrite:
+    """A write that the queue keeps aside, for it could not be applied. `write` None: nothing that can be read."""
+
+    entry_id: str
+    write: QueuedWrite | None
 
 
 @dataclass(frozen=True, slots=True)

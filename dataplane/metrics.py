@@ -128,7 +128,9 @@ def _backend_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetric
     return (
         GaugeMetricFamily("memplane_backend_healthy", "1: it answered the last check.", labels=labels),
         GaugeMetricFamily("memplane_backend_lag", "Changes that wait to reach it.", labels=labels),
-        GaugeMetricFamily("memplane_backend_dead_letters", "Changes that were given up.", labels=labels),
+        GaugeMetricFamily(
+            "memplane_backend_dead_letters", "Changes or queued writes that were given up.", labels=labels
+        ),
         GaugeMetricFamily("memplane_backend_problems", "What doctor finds wrong with it.", labels=labels),
     )
 

@@ -99,6 +99,7 @@ class Reporter:
                 self._tell_progress(status, progress)
         if backend == "queue":
             status.lag = self.queue_depth.waiting + self.queue_depth.taken
+            status.dead_letters = self.queue_depth.set_aside
             self._tell_wait(status, self.queue_depth.oldest_time_us)
         return status
 

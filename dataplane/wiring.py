@@ -41,6 +41,7 @@ from dataplane.pipelines.reindex import Reindexing, ReindexOptions
 from dataplane.pipelines.rescore import RescoreParts, Rescoring
 from dataplane.pipelines.retrieve import Retrieval, RetrieveParts
 from dataplane.pipelines.search import SearchParts, SearchPipeline
+from dataplane.pipelines.set_aside import SetAsideWrites
 from dataplane.pipelines.settle import Settlement
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.stages import ObserveStage
@@ -360,4 +361,4 @@ def _maintenance(base: _Base, followed: Sequence[FollowedIndex], options: Reinde
     checks = CheckIndexes(base.records, indexes, secrets.SystemRandom().random)
     parts = RebuildParts(base.records, checks, base.stores.spaces, base.around.clock)
     reindexing = Reindexing(parts, indexes, lambda: secrets.token_hex(16), options)
-    return Maintenance(checks, reindexing, DeadLetters(base.records))
+    return Maintenance(checks, reindexing, DeadLetters(base.records), SetAsideWrites(base.stores.queue))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 from dataplane.ports.backend import Backend
 
 
@@ -39,6 +39,18 @@ class WriteQueue(Backend, Protocol):
 
     async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """Takes writes out of the queue that cannot be applied; the newest 1,000 are kept to be looked at."""
+        ...
+
+    async def set_aside_writes(self, after_id: str, page_size: int, deadline_s: float) -> list[SetAsideWrite]:
+        """What was set aside, above `after_id` ("": from the first), in a fixed order; ids are the queue's own."""
+        ...
+
+    async def replay_set_aside(self, entry_ids: Sequence[str], deadline_s: float) -> int:
+        """Puts writes back that were set aside, behind those that wait; all of them for no ids. How many.
+
+        Each is in one place at any time, never refused for want of room, and counts as never handed out. One whose
+        operation is in the queue again leaves only what was set aside. Passes over what is gone or cannot be read.
+        """
         ...
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:

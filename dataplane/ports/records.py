@@ -119,7 +119,10 @@ class RecordStore(RecordReads, Outbox, Backend, Protocol):
         ...
 
     async def save_operations(self, operations: Sequence[OperationRecord], deadline_s: float) -> None:
-        """Keeps operations, the later state of one name; what is done stays as it is. Lets expired ones go."""
+        """Keeps operations, the later state of one name; lets expired ones go.
+
+        What is done stays as it is, but a failure gives way to a success: what had failed was tried again.
+        """
         ...
 
     async def find_operation(self, name: str, deadline_s: float) -> OperationRecord | None:

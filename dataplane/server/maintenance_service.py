@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from google.longrunning import operations_pb2
 
-from dataplane.changes import DeadLetter
+from dataplane.changes import DeadLetter, SetAsideWrite
 from dataplane.pipelines.check_indexes import CheckIndexes, CheckQuestion
 from dataplane.pipelines.dead_letters import DeadLetters
 from dataplane.pipelines.reindex import Reindexing
+from dataplane.pipelines.set_aside import SetAsideWrites
 from dataplane.server.callers import Context, caller_of, deadline_of
 from dataplane.server.checks import Notes
 from dataplane.server.tokens import page_token, read_page_token
@@ -37,6 +38,7 @@ class Maintenance:
     checks: CheckIndexes
     reindexing: Reindexing
     dead_letters: DeadLetters
+    set_aside: SetAsideWrites
 
 
 class MaintenanceService(rpc.MaintenanceServiceServicer):
@@ -109,6 +111,35 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         )
         return pb.ReplayDeadLettersResponse(replayed_count=replayed)
 
+    async def ListSetAsideWrites(  # noqa: N802 - the contract's name
+        self, request: pb.ListSetAsideWritesRequest, context: Context
+    ) -> pb.ListSetAsideWritesResponse:
+        """See the contract."""
+        caller = caller_of(context, self._policy)
+        notes = Notes()
+        if request.page_size != 0:
+            notes.integer("page_size", request.page_size, 1, MAX_PAGE_SIZE)
+        notes.close()
+        size, (_, after_id) = request.page_size or DEFAULT_PAGE_SIZE, read_page_token(request) or (0, "")
+        found = await self._maintenance.set_aside.page(after_id, size + 1, caller, deadline_of(context))
+        shown, more = found[:size], len(found) > size
+        return pb.ListSetAsideWritesResponse(
+            writes=[_aside(each) for each in shown],
+            next_page_token=page_token(request, (0, shown[-1].entry_id)) if more else "",
+        )
+
+    async def ReplaySetAsideWrites(  # noqa: N802 - the contract's name
+        self, request: pb.ReplaySetAsideWritesRequest, context: Context
+    ) -> pb.ReplaySetAsideWritesResponse:
+        """See the contract."""
+        caller = caller_of(context, self._policy)
+        notes = Notes()
+        if len(request.ids) > MAX_POSITIONS:
+            notes.add("ids", f"has {len(request.ids)} items; at most {MAX_POSITIONS} are allowed")
+        notes.close()
+        replayed = await self._maintenance.set_aside.replay(list(request.ids), caller, deadline_of(context))
+        return pb.ReplaySetAsideWritesResponse(replayed_count=replayed)
+
 
 def _answer(letter: DeadLetter) -> pb.DeadLetter:
     answer = pb.DeadLetter(
@@ -120,4 +151,13 @@ def _answer(letter: DeadLetter) -> pb.DeadLetter:
         reason=letter.reason,
     )
     answer.time.FromMicroseconds(letter.time_us)
+    return answer
+
+
+def _aside(found: SetAsideWrite) -> pb.SetAsideWrite:
+    answer = pb.SetAsideWrite(id=found.entry_id)
+    if found.write is not None:
+        answer.operation, answer.namespace = found.write.operation, found.write.namespace
+        answer.principal_id = found.write.principal_id
+        answer.time.FromMicroseconds(found.write.time_us)
     return answer

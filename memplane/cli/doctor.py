@@ -196,8 +196,15 @@ def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Iterator[Fin
         what, _, advice = problem.message.partition("; ")
         yield Finding(f"{subject} {problem.code}", False, what, advice)
     if backend.dead_letters:
-        detail = f"{backend.dead_letters} changes were given up"
-        yield Finding(f"{subject} DEAD_LETTERS", False, detail, "memplane indexes dead-letters, then replay")
+        yield _judge_given_up(subject, backend)
+
+
+def _judge_given_up(subject: str, backend: policy_pb2.BackendStatus) -> Finding:
+    if backend.backend == "queue":
+        detail = f"{backend.dead_letters} queued writes were given up"
+        return Finding(f"{subject} SET_ASIDE", False, detail, "memplane queue set-aside, then replay")
+    detail = f"{backend.dead_letters} changes were given up"
+    return Finding(f"{subject} DEAD_LETTERS", False, detail, "memplane indexes dead-letters, then replay")
 
 
 def _judge_breaker(subject: str, breaker: policy_pb2.BreakerStatus) -> Finding:

@@ -19,6 +19,7 @@ from memplane.cli.maintenance import indexes
 from memplane.cli.migrate import migrate
 from memplane.cli.operation import operation
 from memplane.cli.policy import policy
+from memplane.cli.queue import queue
 from memplane.cli.search import search
 from memplane.cli.session import connection_options
 from memplane.cli.up import up
@@ -36,6 +37,7 @@ COMMANDS = (
     doctor,
     health,
     indexes,
+    queue,
     write,
     operation,
     search,

@@ -84,6 +84,22 @@ class MaintenanceClient(Client):
         request = pb.ReplayDeadLettersRequest(index_name=index_name, positions=positions)
         return (await self._connection.call(self._stub.ReplayDeadLetters, request)).replayed_count
 
+    async def set_aside_writes(self, page_size: int = 0) -> AsyncIterator[pb.SetAsideWrite]:
+        """Every queued write that was given up."""
+        request = build(pb.ListSetAsideWritesRequest, {"page_size": page_size})
+        while True:
+            page = await self._connection.call(self._stub.ListSetAsideWrites, request)
+            for write in page.writes:
+                yield write
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def replay_set_aside(self, ids: Sequence[str] = ()) -> int:
+        """How many writes are in the queue again; all that were set aside for no ids."""
+        request = pb.ReplaySetAsideWritesRequest(ids=ids)
+        return (await self._connection.call(self._stub.ReplaySetAsideWrites, request)).replayed_count
+
 
 def progress_of(operation: operations_pb2.Operation) -> pb.ReindexProgress:
     """How far a rebuild is."""

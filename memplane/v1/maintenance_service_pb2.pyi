@@ -468,3 +468,143 @@ class ReplayDeadLettersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReplayDeadLettersResponse: _TypeAlias = ReplayDeadLettersResponse  # noqa: Y015
+
+@_typing.final
+class ListSetAsideWritesRequest(_message.Message):
+    """Which set-aside writes to list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """1 to 1,000. 0: 100."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSetAsideWritesRequest: _TypeAlias = ListSetAsideWritesRequest  # noqa: Y015
+
+@_typing.final
+class SetAsideWrite(_message.Message):
+    """A queued write that was given up. Its operation holds the error, and the log what led to it, by correlation id."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_ID_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """The queue's own id of it."""
+    operation: _builtins.str
+    """The name of its operation. Empty, as all that follows: what lies in the queue cannot be read, nor replayed."""
+    namespace: _builtins.str
+    """Where it writes."""
+    principal_id: _builtins.str
+    """Who asked for it."""
+    @_builtins.property
+    def time(self) -> _timestamp_pb2.Timestamp:
+        """When it was accepted."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        operation: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        principal_id: _builtins.str = ...,
+        time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "namespace", b"namespace", "operation", b"operation", "principal_id", b"principal_id", "time", b"time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetAsideWrite: _TypeAlias = SetAsideWrite  # noqa: Y015
+
+@_typing.final
+class ListSetAsideWritesResponse(_message.Message):
+    """A page of set-aside writes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WRITES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty: this is the last page."""
+    @_builtins.property
+    def writes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SetAsideWrite]:
+        """In a fixed order."""
+
+    def __init__(
+        self,
+        *,
+        writes: _abc.Iterable[Global___SetAsideWrite] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "writes", b"writes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSetAsideWritesResponse: _TypeAlias = ListSetAsideWritesResponse  # noqa: Y015
+
+@_typing.final
+class ReplaySetAsideWritesRequest(_message.Message):
+    """Which to queue again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their ids, at most 10,000. Empty: all."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaySetAsideWritesRequest: _TypeAlias = ReplaySetAsideWritesRequest  # noqa: Y015
+
+@_typing.final
+class ReplaySetAsideWritesResponse(_message.Message):
+    """What was done."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPLAYED_COUNT_FIELD_NUMBER: _builtins.int
+    replayed_count: _builtins.int
+    """How many are in the queue again."""
+    def __init__(
+        self,
+        *,
+        replayed_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed_count", b"replayed_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaySetAsideWritesResponse: _TypeAlias = ReplaySetAsideWritesResponse  # noqa: Y015

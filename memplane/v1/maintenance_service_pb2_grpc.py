@@ -57,6 +57,16 @@ class MaintenanceServiceStub:
                 request_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersRequest.SerializeToString,
                 response_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersResponse.FromString,
                 _registered_method=True)
+        self.ListSetAsideWrites = channel.unary_unary(
+                '/memplane.v1.MaintenanceService/ListSetAsideWrites',
+                request_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesResponse.FromString,
+                _registered_method=True)
+        self.ReplaySetAsideWrites = channel.unary_unary(
+                '/memplane.v1.MaintenanceService/ReplaySetAsideWrites',
+                request_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesResponse.FromString,
+                _registered_method=True)
 
 
 class MaintenanceServiceServicer:
@@ -92,6 +102,21 @@ class MaintenanceServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSetAsideWrites(self, request, context):
+        """Lists queued writes that were given up; the newest 1,000 are kept. NOT_OFFERED where there is no queue.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReplaySetAsideWrites(self, request, context):
+        """Queues writes again that were given up, behind those that wait. Their operations tell what becomes of them: once
+        one succeeds, that takes the place of its failure. NOT_OFFERED where there is no queue.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MaintenanceServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -114,6 +139,16 @@ def add_MaintenanceServiceServicer_to_server(servicer, server):
                     servicer.ReplayDeadLetters,
                     request_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersRequest.FromString,
                     response_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersResponse.SerializeToString,
+            ),
+            'ListSetAsideWrites': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSetAsideWrites,
+                    request_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesResponse.SerializeToString,
+            ),
+            'ReplaySetAsideWrites': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplaySetAsideWrites,
+                    request_deserializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -226,6 +261,60 @@ class MaintenanceService:
             '/memplane.v1.MaintenanceService/ReplayDeadLetters',
             memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersRequest.SerializeToString,
             memplane_dot_v1_dot_maintenance__service__pb2.ReplayDeadLettersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSetAsideWrites(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.MaintenanceService/ListSetAsideWrites',
+            memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesRequest.SerializeToString,
+            memplane_dot_v1_dot_maintenance__service__pb2.ListSetAsideWritesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplaySetAsideWrites(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.MaintenanceService/ReplaySetAsideWrites',
+            memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesRequest.SerializeToString,
+            memplane_dot_v1_dot_maintenance__service__pb2.ReplaySetAsideWritesResponse.FromString,
             options,
             channel_credentials,
             insecure,

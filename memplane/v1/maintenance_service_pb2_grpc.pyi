@@ -44,6 +44,12 @@ class MaintenanceServiceStub:
     """Lists projections that were given up, oldest first."""
     ReplayDeadLetters: _grpc.UnaryUnaryMultiCallable[_maintenance_service_pb2.ReplayDeadLettersRequest, _maintenance_service_pb2.ReplayDeadLettersResponse]
     """Tries projections again that were given up."""
+    ListSetAsideWrites: _grpc.UnaryUnaryMultiCallable[_maintenance_service_pb2.ListSetAsideWritesRequest, _maintenance_service_pb2.ListSetAsideWritesResponse]
+    """Lists queued writes that were given up; the newest 1,000 are kept. NOT_OFFERED where there is no queue."""
+    ReplaySetAsideWrites: _grpc.UnaryUnaryMultiCallable[_maintenance_service_pb2.ReplaySetAsideWritesRequest, _maintenance_service_pb2.ReplaySetAsideWritesResponse]
+    """Queues writes again that were given up, behind those that wait. Their operations tell what becomes of them: once
+    one succeeds, that takes the place of its failure. NOT_OFFERED where there is no queue.
+    """
 
 @_typing.type_check_only
 class MaintenanceServiceAsyncStub(MaintenanceServiceStub):
@@ -60,6 +66,12 @@ class MaintenanceServiceAsyncStub(MaintenanceServiceStub):
     """Lists projections that were given up, oldest first."""
     ReplayDeadLetters: _aio.UnaryUnaryMultiCallable[_maintenance_service_pb2.ReplayDeadLettersRequest, _maintenance_service_pb2.ReplayDeadLettersResponse]  # type: ignore[assignment]
     """Tries projections again that were given up."""
+    ListSetAsideWrites: _aio.UnaryUnaryMultiCallable[_maintenance_service_pb2.ListSetAsideWritesRequest, _maintenance_service_pb2.ListSetAsideWritesResponse]  # type: ignore[assignment]
+    """Lists queued writes that were given up; the newest 1,000 are kept. NOT_OFFERED where there is no queue."""
+    ReplaySetAsideWrites: _aio.UnaryUnaryMultiCallable[_maintenance_service_pb2.ReplaySetAsideWritesRequest, _maintenance_service_pb2.ReplaySetAsideWritesResponse]  # type: ignore[assignment]
+    """Queues writes again that were given up, behind those that wait. Their operations tell what becomes of them: once
+    one succeeds, that takes the place of its failure. NOT_OFFERED where there is no queue.
+    """
 
 class MaintenanceServiceServicer(metaclass=_abc_1.ABCMeta):
     """Compares and rebuilds the indexes, and shows what could not be projected. Every call needs `maintenance` on `*`.
@@ -97,5 +109,23 @@ class MaintenanceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_maintenance_service_pb2.ReplayDeadLettersResponse, _abc.Awaitable[_maintenance_service_pb2.ReplayDeadLettersResponse]]:
         """Tries projections again that were given up."""
+
+    @_abc_1.abstractmethod
+    def ListSetAsideWrites(
+        self,
+        request: _maintenance_service_pb2.ListSetAsideWritesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_maintenance_service_pb2.ListSetAsideWritesResponse, _abc.Awaitable[_maintenance_service_pb2.ListSetAsideWritesResponse]]:
+        """Lists queued writes that were given up; the newest 1,000 are kept. NOT_OFFERED where there is no queue."""
+
+    @_abc_1.abstractmethod
+    def ReplaySetAsideWrites(
+        self,
+        request: _maintenance_service_pb2.ReplaySetAsideWritesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_maintenance_service_pb2.ReplaySetAsideWritesResponse, _abc.Awaitable[_maintenance_service_pb2.ReplaySetAsideWritesResponse]]:
+        """Queues writes again that were given up, behind those that wait. Their operations tell what becomes of them: once
+        one succeeds, that takes the place of its failure. NOT_OFFERED where there is no queue.
+        """
 
 def add_MaintenanceServiceServicer_to_server(servicer: MaintenanceServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -416,7 +416,7 @@ class BackendStatus(_message.Message):
     server: _builtins.str
     """What answers, such as `PostgreSQL 17.2`. Empty: unknown."""
     dead_letters: _builtins.int
-    """Projections that were given up, kept to be replayed. Indexes only."""
+    """Projections, or queued writes, that were given up, kept to be replayed. Indexes and queue only."""
     @_builtins.property
     def latency(self) -> _duration_pb2.Duration:
         """How long its last examination took. Absent: none was answered yet."""

@@ -306,6 +306,59 @@ async def test_what_is_set_aside_is_counted_and_gone(bench: Bench, queue: WriteQ
     assert operations(await take(queue)) == ["operations/1"]
 
 
+async def set_aside(queue: WriteQueue, count: int, key: str = "") -> list[QueuedWrite]:
+    """Puts writes, and has all of them set aside."""
+    writes = await fill(queue, count, key)
+    await queue.set_aside(await take(queue), in_time())
+    return writes
+
+
+async def test_what_is_set_aside_is_listed_page_by_page(bench: Bench, queue: WriteQueue) -> None:
+    writes = await set_aside(queue, 5)
+    queue = await bench.reopen(queue)
+    found, after_id = [], ""
+    while page := await queue.set_aside_writes(after_id, 2, in_time()):
+        assert len(page) <= 2
+        found += [each.write for each in page]
+        after_id = page[-1].entry_id
+    assert sorted(found, key=lambda each: each.time_us if each else 0) == writes
+    assert len(await queue.set_aside_writes("no id of this queue", 50, in_time())) == 5
+
+
+async def test_what_is_replayed_comes_again_whole_behind_what_waits(bench: Bench, queue: WriteQueue) -> None:
+    writes = await set_aside(queue, 3, "k")
+    await queue.put(write(7, "k"), in_time())
+    _, second, _ = await queue.set_aside_writes("", 50, in_time())
+    assert await queue.replay_set_aside([second.entry_id, "99999", "no id"], in_time()) == 1
+    assert await queue.replay_set_aside([second.entry_id], in_time()) == 0
+    queue = await bench.reopen(queue)
+    assert await queue.find(writes[1].operation, in_time()) == writes[1]
+    page = await take(queue)
+    assert [(entry.write, entry.deliveries) for entry in page] == [(write(7, "k"), 1), (writes[1], 1)]
+    assert await queue.replay_set_aside([], in_time()) == 2
+    await queue.done(page, in_time())
+    assert operations(await take(queue)) == ["operations/0", "operations/2"]
+    assert (await queue.depth(in_time())).set_aside == 0
+
+
+async def test_what_is_replayed_finds_room_and_may_be_set_aside_again(queue: WriteQueue) -> None:
+    await set_aside(queue, 2, "k")
+    for number in range(10, 10 + MAX_ENTRIES):
+        await queue.put(write(number), in_time())
+    assert await queue.replay_set_aside([], in_time()) == 2
+    assert (await queue.depth(in_time())).waiting == MAX_ENTRIES + 2
+    await queue.set_aside(await take(queue), in_time())
+    assert (await queue.depth(in_time())).set_aside == MAX_ENTRIES + 2
+
+
+async def test_what_was_put_again_meanwhile_is_not_queued_twice(queue: WriteQueue) -> None:
+    await set_aside(queue, 1)
+    await queue.put(write(0), in_time())
+    assert await queue.replay_set_aside([], in_time()) == 1
+    depth = await queue.depth(in_time())
+    assert (depth.waiting, depth.set_aside) == (1, 0)
+
+
 async def test_a_taker_that_waits_gets_what_comes(queue: WriteQueue) -> None:
     waiting = asyncio.create_task(take(queue, wait_s=5))
     await asyncio.sleep(0)

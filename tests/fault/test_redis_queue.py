@@ -65,6 +65,8 @@ async def test_garbage_in_a_lane_is_set_aside_and_counted(options: RedisOptions,
         assert operations(await take(queue)) == ["operations/1", "operations/2"]
         depth = await queue.depth(in_time())
         assert (depth.waiting, depth.taken, depth.set_aside) == (0, 2, 8)
+        assert {each.write for each in await queue.set_aside_writes("", 50, in_time())} == {None}
+        assert await queue.replay_set_aside([], in_time()) == 0
 
 
 async def test_a_consumer_group_that_was_lost_is_made_again(options: RedisOptions, redis_server: RedisServer) -> None:

@@ -3,19 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dataplane.changes import OutboxRow
+from dataplane.adapters.inmemory.write_queue import InMemoryWriteQueue
+from dataplane.changes import OutboxRow, QueuedWrite
 from dataplane.errors import EntriesRefused
 from dataplane.model import IndexEntry, IndexKey, Pool
 from memplane.client import RpcError, write_request
 from memplane.client.maintenance import progress_of, result_of
+from memplane.process import SystemClock
 from tests.contract.pgvector import with_pgvector
 from tests.deadline import eventually_async
-from tests.integration.upkeep_plane import AGENT_KEY, NEW, OLD, UpkeepPlane, done, on_postgres, upkeep_plane
+from tests.integration.upkeep_plane import AGENT_KEY, NEW, OLD, UpkeepPlane, done, in_memory, on_postgres, upkeep_plane
 
 COUNT = 40
 VECTOR = f"vector_index:{OLD.model}"
@@ -141,6 +144,8 @@ async def test_what_an_index_refuses_is_a_dead_letter_until_it_is_replayed(
         (lambda client: client.replay_dead_letters(""), "index_name"),
         (lambda client: client.replay_dead_letters("typo"), VECTOR),
         (lambda client: client.dead_letters(page_size=1_001).__anext__(), "page_size"),
+        (lambda client: client.set_aside_writes(page_size=-1).__anext__(), "page_size"),
+        (lambda client: client.replay_set_aside(["1"] * 10_001), "10000"),
         (lambda client: client.operation("operations/reindex-nothing"), "no operation"),
     ],
 )
@@ -151,6 +156,31 @@ async def test_bad_input_is_named(call, words: str) -> None:
         assert words in caught.value.sentence()
 
 
+async def test_without_a_queue_set_aside_writes_are_not_offered() -> None:
+    async with upkeep_plane(None) as plane, plane.maintenance() as client:
+        for call in (client.set_aside_writes().__anext__(), client.replay_set_aside()):
+            with pytest.raises(RpcError, match="no durable queue") as caught:
+                await call
+            assert caught.value.reason == "NOT_OFFERED"
+
+
+async def test_set_aside_writes_are_listed_in_pages_and_replayed_over_grpc() -> None:
+    queue = InMemoryWriteQueue(SystemClock())
+    stores = replace(in_memory((OLD, NEW)), queue=queue)
+    for number in range(3):
+        write = QueuedWrite(f"operations/{number}", "agent", "dept.sales", b"\xff", 1_000_000, "k")
+        await queue.put(write, soon())
+    await queue.set_aside(await queue.take("one", 10, 0, soon()), soon())
+    async with upkeep_plane(None, shared=stores) as plane, plane.maintenance() as client:
+        found = [write async for write in client.set_aside_writes(page_size=2)]
+        assert [(each.operation, each.namespace, each.principal_id) for each in found] == [
+            (f"operations/{number}", "dept.sales", "agent") for number in range(3)
+        ]
+        assert found[0].time.ToSeconds() == 1
+        assert await client.replay_set_aside([found[1].id]) == 1
+        assert await client.replay_set_aside() == 2
+
+
 async def test_who_lacks_maintenance_on_every_namespace_is_refused() -> None:
     async with upkeep_plane(None) as plane, plane.maintenance(AGENT_KEY) as client:
         for call in (
@@ -158,6 +188,8 @@ async def test_who_lacks_maintenance_on_every_namespace_is_refused() -> None:
             client.reindex("TEXT"),
             client.dead_letters().__anext__(),
             client.replay_dead_letters(VECTOR),
+            client.set_aside_writes().__anext__(),
+            client.replay_set_aside(),
         ):
             with pytest.raises(RpcError, match="maintenance") as caught:
                 await call

@@ -112,7 +112,7 @@ class InMemoryRecordStore:
         kept = {name: item for name, item in self._tables.operations.items() if self._stands(item)}
         for operation in operations:
             known = kept.get(operation.name)
-            if known is None or (not known.is_done and operation.update_time_us >= known.update_time_us):
+            if known is None or known.gives_way_to(operation):
                 kept[operation.name] = operation
         self._tables.operations = kept
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dataplane.adapters.inmemory.deadline import check
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.adapters.queue_numbers import number_of
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 from dataplane.errors import QueueFull
 from dataplane.ports import Clock
 from dataplane.ports.backend import Examination
@@ -34,7 +35,7 @@ class InMemoryWriteQueue:
         self._claim_after_us = int(claim_after_s * 1e6)
         self._rows: dict[str, _Row] = {}
         self._numbered = 0
-        self._set_aside: list[QueuedWrite] = []
+        self._set_aside: dict[int, QueuedWrite] = {}
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""
@@ -47,12 +48,15 @@ class InMemoryWriteQueue:
     async def put(self, write: QueuedWrite, deadline_s: float) -> None:
         """See the port."""
         check(BACKEND, deadline_s)
-        if await self.find(write.operation, deadline_s) is not None:
-            return
-        if len(self._rows) >= self._max_entries:
+        is_new = await self.find(write.operation, deadline_s) is None
+        if is_new and len(self._rows) >= self._max_entries:
             raise QueueFull(RETRY_AFTER_S)
-        self._numbered += 1
-        self._rows[str(self._numbered)] = _Row(write)
+        self._add(write)
+
+    def _add(self, write: QueuedWrite) -> None:
+        if all(row.write.operation != write.operation for row in self._rows.values()):
+            self._numbered += 1
+            self._rows[str(self._numbered)] = _Row(write)
 
     async def take(self, owner: str, page_size: int, wait_s: float, deadline_s: float) -> list[QueueEntry]:
         """See the port."""
@@ -94,8 +98,26 @@ class InMemoryWriteQueue:
     async def set_aside(self, entries: Sequence[QueueEntry], deadline_s: float) -> None:
         """See the port."""
         check(BACKEND, deadline_s)
-        rows = (self._rows.pop(entry.entry_id, None) for entry in entries)
-        self._set_aside = [*self._set_aside, *(row.write for row in rows if row is not None)][-SET_ASIDE_KEPT:]
+        for entry in entries:
+            row = self._rows.pop(entry.entry_id, None)
+            if row is not None:
+                self._set_aside[int(entry.entry_id)] = row.write
+        self._set_aside = dict(sorted(self._set_aside.items())[-SET_ASIDE_KEPT:])
+
+    async def set_aside_writes(self, after_id: str, page_size: int, deadline_s: float) -> list[SetAsideWrite]:
+        """See the port."""
+        check(BACKEND, deadline_s)
+        above = [(number, write) for number, write in self._set_aside.items() if number > number_of(after_id)]
+        return [SetAsideWrite(str(number), write) for number, write in above[:page_size]]
+
+    async def replay_set_aside(self, entry_ids: Sequence[str], deadline_s: float) -> int:
+        """See the port."""
+        check(BACKEND, deadline_s)
+        wanted = [number_of(entry_id) for entry_id in entry_ids] or list(self._set_aside)
+        found = [self._set_aside.pop(number) for number in wanted if number in self._set_aside]
+        for write in found:
+            self._add(write)
+        return len(found)
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
         """See the port."""

@@ -14,7 +14,8 @@ _NAMES: Final = ", ".join(_COLUMNS)
 _SAVE = fill(
     "INSERT INTO memplane.operations AS o ({names}) VALUES ({values})"
     " ON CONFLICT (name) DO UPDATE SET {sets}"
-    " WHERE NOT o.is_done AND excluded.update_time_us >= o.update_time_us",
+    " WHERE (NOT o.is_done OR (o.error <> '' AND excluded.response <> ''))"
+    " AND excluded.update_time_us >= o.update_time_us",
     names=_NAMES,
     values=", ".join(f"%({name})s" for name in _COLUMNS),
     sets=", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:]),

@@ -16,7 +16,8 @@ from dataplane.adapters.postgres import queue_statements as statements
 from dataplane.adapters.postgres.options import PostgresOptions
 from dataplane.adapters.postgres.pool import Parameters, Pool
 from dataplane.adapters.queue_limits import QUEUE_RANGES
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.adapters.queue_numbers import number_of
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 from dataplane.errors import QueueFull
 from dataplane.model import SYSTEM_SCOPE, Scope
 from dataplane.ports import Examination
@@ -152,6 +153,19 @@ class PostgresWriteQueue:
             SYSTEM_SCOPE, [(statements.SET_ASIDE, _ids(entries)), (statements.FORGET_SET_ASIDE, kept)], deadline_s
         )
         self._arrived.set()
+
+    async def set_aside_writes(self, after_id: str, page_size: int, deadline_s: float) -> list[SetAsideWrite]:
+        """See the port."""
+        given = {"after_id": number_of(after_id), "page_size": page_size}
+        rows = await self._pool.read(SYSTEM_SCOPE, statements.LIST_SET_ASIDE, given, deadline_s)
+        return [SetAsideWrite(str(entry_id), _write_of(write)) for entry_id, *write in rows]
+
+    async def replay_set_aside(self, entry_ids: Sequence[str], deadline_s: float) -> int:
+        """See the port."""
+        given = {"is_all": not entry_ids, "entry_ids": [number_of(entry_id) for entry_id in entry_ids]}
+        [(replayed,)] = await self._pool.read(SYSTEM_SCOPE, statements.REPLAY_SET_ASIDE, given, deadline_s)
+        self._arrived.set()
+        return int(replayed)
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
         """See the port."""

@@ -75,9 +75,31 @@ REMOVE: Final = fill("WITH {removed} SELECT count(*) FROM gone", removed=_REMOVE
 
 SET_ASIDE: Final = fill(
     """
-WITH {removed} INSERT INTO memplane.set_aside_writes
-SELECT entry_id, operation, principal_id, namespace, request, time_us, deliveries FROM gone""",
+WITH {removed} INSERT INTO memplane.set_aside_writes (entry_id, deliveries, {write})
+SELECT entry_id, deliveries, {write} FROM gone""",
     removed=_REMOVED,
+    write=_WRITE,
+)
+
+LIST_SET_ASIDE: Final = fill(
+    """
+SELECT entry_id, {write} FROM memplane.set_aside_writes
+WHERE entry_id > %(after_id)s::bigint ORDER BY entry_id LIMIT %(page_size)s::bigint""",
+    write=_WRITE,
+)
+
+REPLAY_SET_ASIDE: Final = fill(
+    """
+WITH aside AS (
+    DELETE FROM memplane.set_aside_writes
+    WHERE %(is_all)s::boolean OR entry_id = ANY (%(entry_ids)s::bigint[]) RETURNING *),
+added AS (
+    INSERT INTO memplane.queued_writes ({write}) SELECT {write} FROM aside ORDER BY entry_id
+    ON CONFLICT (operation) DO NOTHING RETURNING 1),
+counted AS ({counted})
+SELECT count(*) FROM aside""",
+    write=_WRITE,
+    counted=fill(_COUNT, change="(SELECT count(*) FROM added)", rows="added"),
 )
 
 FORGET_SET_ASIDE: Final = """

@@ -6,6 +6,7 @@ What was accepted is as safe as the server's own log: with `appendonly yes` it s
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -20,13 +21,15 @@ from dataplane.adapters.redis import health
 from dataplane.adapters.redis import queue_scripts as scripts
 from dataplane.adapters.redis.connection import RedisConnection
 from dataplane.adapters.redis.options import RedisOptions
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 from dataplane.errors import Misconfigured, QueueFull
 from dataplane.ports.backend import Examination, Problem
 from memplane.options import check_ranges
 
 BACKEND = "queue"
 SET_ASIDE_KEPT = 1_000
+REPLAY_PAGE = 100
+"""Set-aside writes looked at and put back by one script. Unmeasured."""
 POLL_S = 0.05
 """How often a waiting taker looks. Unmeasured."""
 
@@ -37,6 +40,7 @@ LOSES_WRITES = ("NO_APPEND_LOG", "EVICTION_ON")
 """Problems with which what was accepted is not safe."""
 
 _Argument = str | bytes | int
+_STREAM_ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _FIELDS = ("operation", "principal", "namespace", "request", "time_us", "order_key")
 
 
@@ -109,8 +113,7 @@ class RedisWriteQueue:
 
     async def put(self, write: QueuedWrite, deadline_s: float) -> None:
         """See the port."""
-        lane = crc32(write.order_key.encode()) % scripts.LANES
-        arguments: list[_Argument] = [lane, self._options.max_entries, write.operation, *_fields_of(write)]
+        arguments: list[_Argument] = [_lane_of(write), self._options.max_entries, write.operation, *_fields_of(write)]
         try:
             accepted = await self._run(scripts.PUT, arguments, deadline_s)
         except OutOfMemoryError:
@@ -163,6 +166,24 @@ class RedisWriteQueue:
         await self._remove([(entry.entry_id, entry.write.operation) for entry in entries], deadline_s, keeps=True)
         self._handed_out.forget(entries)
 
+    async def set_aside_writes(self, after_id: str, page_size: int, deadline_s: float) -> list[SetAsideWrite]:
+        """See the port."""
+        above = f"({after_id}" if _STREAM_ID.fullmatch(after_id) else "-"
+        rows = await self._run(scripts.LIST_ASIDE, [above, page_size], deadline_s)
+        return [SetAsideWrite(entry_id.decode(), _write_of(fields)) for entry_id, fields in rows]
+
+    async def replay_set_aside(self, entry_ids: Sequence[str], deadline_s: float) -> int:
+        """See the port."""
+        replayed, after_id, wanted = 0, "", set(entry_ids)
+        while page := await self.set_aside_writes(after_id, REPLAY_PAGE, deadline_s):
+            after_id = page[-1].entry_id
+            arguments: list[_Argument] = []
+            for each in page:
+                if each.write is not None and (not wanted or each.entry_id in wanted):
+                    arguments += [each.entry_id, _lane_of(each.write), each.write.operation]
+            replayed += await self._run(scripts.REPLAY, arguments, deadline_s)
+        return replayed
+
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
         """See the port."""
         fields = await self._run(scripts.FIND, [operation], deadline_s)
@@ -197,6 +218,11 @@ class RedisWriteQueue:
             except OutOfMemoryError as error:
                 full = error
         raise full
+
+
+def _lane_of(write: QueuedWrite) -> int:
+    """All writes of one order key lie in one lane."""
+    return crc32(write.order_key.encode()) % scripts.LANES
 
 
 def _place(entry_id: str) -> list[str]:

@@ -152,6 +152,35 @@ return 1
 """
 )
 
+LIST_ASIDE = (
+    _PREAMBLE
+    + """
+-- ARGV: id above which, how many. Returns {id, fields} of each entry that was set aside.
+return redis.call('XRANGE', aside, ARGV[1], '+', 'COUNT', ARGV[2])
+"""
+)
+
+REPLAY = (
+    _PREAMBLE
+    + """
+-- ARGV: id among those set aside, lane and operation of each entry. Returns how many were there.
+local replayed = 0
+for place = 1, #ARGV, 3 do
+    local id, lane, operation = ARGV[place], tonumber(ARGV[place + 1]), ARGV[place + 2]
+    local entry = redis.call('XRANGE', aside, id, id)[1]
+    if entry then
+        if redis.call('HEXISTS', operations, operation) == 0 then
+            local added = redis.call('XADD', stream_of(lane), '*', unpack(entry[2]))
+            redis.call('HSET', operations, operation, lane .. ':' .. added)
+        end
+        redis.call('XDEL', aside, id)
+        replayed = replayed + 1
+    end
+end
+return replayed
+"""
+)
+
 FIND = (
     _PREAMBLE
     + """

@@ -16,7 +16,8 @@ ON CONFLICT (name) DO UPDATE SET principal_id = excluded.principal_id, namespace
     create_time_us = excluded.create_time_us, update_time_us = excluded.update_time_us,
     expire_time_us = excluded.expire_time_us, is_done = excluded.is_done, metadata = excluded.metadata,
     response = excluded.response, error = excluded.error
-WHERE NOT operations.is_done AND excluded.update_time_us >= operations.update_time_us""",
+WHERE (NOT operations.is_done OR (operations.error <> x'' AND excluded.response <> x''))
+    AND excluded.update_time_us >= operations.update_time_us""",
     names=_NAMES,
 )
 _EXPIRE = fill("DELETE FROM operations WHERE expire_time_us <= {now}", now=NOW_US)

@@ -19,7 +19,7 @@ from dataplane.adapters.sqlite import queue_statements as statements
 from dataplane.adapters.sqlite.connection import SqliteOptions, closed_on_error, lock, open_writer, translated
 from dataplane.adapters.sqlite.migrate import migrate
 from dataplane.adapters.sqlite.writer import Writer
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 from dataplane.errors import BackendUnavailable, QueueFull
 from dataplane.ports import Clock
 from dataplane.ports.backend import Examination
@@ -139,6 +139,19 @@ class SqliteWriteQueue:
             await self._writer.run(partial(statements.set_aside, entries=entries), deadline_s)
         self._handed_out.forget(entries)
         self._arrived.set()
+
+    async def set_aside_writes(self, after_id: str, page_size: int, deadline_s: float) -> list[SetAsideWrite]:
+        """See the port."""
+        work = partial(statements.set_aside_writes, after_id=after_id, page_size=page_size)
+        with _named():
+            return await self._writer.run(work, deadline_s)
+
+    async def replay_set_aside(self, entry_ids: Sequence[str], deadline_s: float) -> int:
+        """See the port."""
+        with _named():
+            replayed = await self._writer.run(partial(statements.replay_set_aside, entry_ids=entry_ids), deadline_s)
+        self._arrived.set()
+        return replayed
 
     async def find(self, operation: str, deadline_s: float) -> QueuedWrite | None:
         """See the port."""

@@ -5,7 +5,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry
+from dataplane.adapters.queue_numbers import number_of
+from dataplane.changes import QueueDepth, QueuedWrite, QueueEntry, SetAsideWrite
 
 SET_ASIDE_KEPT = 1_000
 
@@ -32,6 +33,7 @@ CREATE TABLE set_aside_writes (
     namespace    TEXT    NOT NULL,
     request      BLOB    NOT NULL,
     time_us      INTEGER NOT NULL,
+    order_key    TEXT    NOT NULL,
     deliveries   INTEGER NOT NULL
 ) STRICT;
 
@@ -61,9 +63,16 @@ WHERE entry_id IN (
 )
 RETURNING entry_id, deliveries, {_WRITE}
 """  # noqa: S608 - a list of columns
-_SET_ASIDE = """
-INSERT OR IGNORE INTO set_aside_writes
-SELECT entry_id, operation, principal_id, namespace, request, time_us, deliveries FROM queued_writes WHERE entry_id = ?
+_SET_ASIDE = f"""
+INSERT OR IGNORE INTO set_aside_writes (entry_id, deliveries, {_WRITE})
+SELECT entry_id, deliveries, {_WRITE} FROM queued_writes WHERE entry_id = ?
+"""  # noqa: S608 - a list of columns
+_LIST_SET_ASIDE = f"""
+SELECT entry_id, {_WRITE} FROM set_aside_writes WHERE entry_id > ? ORDER BY entry_id LIMIT ?
+"""  # noqa: S608 - a list of columns
+_THESE_ASIDE = "FROM set_aside_writes WHERE :is_all OR entry_id IN (SELECT value FROM json_each(:ids))"
+_PUT_BACK = f"""
+INSERT OR IGNORE INTO queued_writes ({_WRITE}) SELECT {_WRITE} {_THESE_ASIDE} ORDER BY entry_id
 """
 _FORGET_SET_ASIDE = """
 DELETE FROM set_aside_writes
@@ -132,6 +141,19 @@ def set_aside(connection: sqlite3.Connection, entries: Sequence[QueueEntry]) -> 
     connection.executemany(_SET_ASIDE, [(int(entry.entry_id),) for entry in entries])
     remove(connection, entries)
     connection.execute(_FORGET_SET_ASIDE, (SET_ASIDE_KEPT,))
+
+
+def set_aside_writes(connection: sqlite3.Connection, after_id: str, page_size: int) -> list[SetAsideWrite]:
+    """A page of them by id."""
+    rows = connection.execute(_LIST_SET_ASIDE, (number_of(after_id), page_size))
+    return [SetAsideWrite(str(entry_id), QueuedWrite(*write)) for entry_id, *write in rows]
+
+
+def replay_set_aside(connection: sqlite3.Connection, entry_ids: Sequence[str]) -> int:
+    """Moves them behind what waits; how many were there."""
+    given = {"is_all": not entry_ids, "ids": json.dumps([number_of(entry_id) for entry_id in entry_ids])}
+    connection.execute(_PUT_BACK, given)
+    return connection.execute(f"DELETE {_THESE_ASIDE}", given).rowcount
 
 
 def find(connection: sqlite3.Connection, operation: str) -> QueuedWrite | None:

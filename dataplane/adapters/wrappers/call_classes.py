@@ -118,6 +118,8 @@ _QUEUE = {
     "renew": _BACKGROUND,
     "done": _BACKGROUND,
     "set_aside": _BACKGROUND,
+    "set_aside_writes": _BACKGROUND,
+    "replay_set_aside": _BACKGROUND,
     "find": _READ,
     "depth": _BACKGROUND,
 }

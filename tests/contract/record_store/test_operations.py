@@ -78,3 +78,15 @@ async def test_the_store_itself_can_be_read_and_tells_what_it_is(store: RecordSt
     examination = await store.examine(deadline_s)
     assert examination.server
     assert examination.problems == ()
+
+
+async def test_a_failure_gives_way_to_a_success_alone(store: RecordStore, deadline_s: float) -> None:
+    failed = operation_of(is_done=True, error=b"error")
+    await store.save_operations([failed], deadline_s)
+    later = replace(failed, update_time_us=failed.update_time_us + 5)
+    for other in (replace(later, is_done=False, error=b""), replace(later, error=b"another")):
+        await store.save_operations([other], deadline_s)
+        assert await store.find_operation(failed.name, deadline_s) == failed
+    succeeded = replace(later, error=b"", response=b"answer")
+    await store.save_operations([succeeded], deadline_s)
+    assert await store.find_operation(failed.name, deadline_s) == succeeded

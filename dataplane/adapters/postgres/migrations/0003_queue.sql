@@ -34,6 +34,7 @@ CREATE TABLE memplane.set_aside_writes (
     namespace    text COLLATE "C" NOT NULL,
     request      bytea            NOT NULL,
     time_us      bigint           NOT NULL,
+    order_key    bytea            NOT NULL,
     deliveries   integer          NOT NULL
 );
 

@@ -125,6 +125,13 @@ def test_a_backend_is_told_with_server_version_and_latency_and_each_of_its_probl
     assert (dead.ok, dead.detail) == (False, "3 changes were given up")
 
 
+def test_queued_writes_that_were_set_aside_are_a_finding_of_their_own():
+    queue = policy_pb2.BackendStatus(backend="queue", adapter="redis", healthy=True, dead_letters=2)
+    *_, found = judge_fleet(fleet(queue))
+    assert (found.ok, found.detail) == (False, "2 queued writes were given up")
+    assert "memplane queue" in found.advice
+
+
 def test_an_open_breaker_is_a_finding_with_its_reason_and_advice():
     cache = policy_pb2.BackendStatus(backend="cache", adapter="redis", healthy=True)
     cache.breakers.add(operations="reads", state=policy_pb2.BREAKER_STATE_CLOSED, opened_count=4)

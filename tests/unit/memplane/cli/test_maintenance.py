@@ -52,9 +52,14 @@ async def serving(recorder: MaintenanceRecorder, operations: OperationsRecorder)
         await server.stop(None)
 
 
-async def call(recorder: MaintenanceRecorder, *arguments: str, state: operations_pb2.Operation | None = None) -> Result:
+async def call(
+    recorder: MaintenanceRecorder,
+    *arguments: str,
+    state: operations_pb2.Operation | None = None,
+    group: str = "indexes",
+) -> Result:
     async with serving(recorder, OperationsRecorder(GetOperation=lambda _: state)) as address:
-        given = ("indexes", *arguments, "--target", address)
+        given = (group, *arguments, "--target", address)
         return await asyncio.to_thread(CliRunner().invoke, cli, given)
 
 
