@@ -167,12 +167,23 @@ class Source:
     operator_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Sensitive data of one type that was masked in a field, so many times; `action` is the policy's for the type."""
+
+    type: str
+    field: str
+    count: int
+    action: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A memory proposed, not yet admitted. Texts are normalised; sizes are checked.
 
     `payload_hash` is SHA-256 hex of the request without its request_id and delivery: equal for equal requests.
     `attempt_id` stands for `request_id` where the caller gave none and the write may be queued (`write_or_queue`).
+    `redactions`: what was masked in it so far (`pipelines.redact`).
     """
 
     namespace: str
@@ -203,6 +214,7 @@ class Draft:
     attempt_id: str = ""
     payload_hash: str = ""
     validate_only: bool = False
+    redactions: tuple[Redaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from math import log2
 from typing import Final
 
 from dataplane.logic.sensitive.finding import Finding
+from dataplane.logic.sensitive.folded import Folded
 
 MIN_ENTROPY: Final = 3.0
 _LEFT: Final = r"(?<![0-9A-Za-z_*])"
@@ -28,7 +29,7 @@ _SHAPES: Final = re.compile(
             r"sk-(?:ant-|proj-|or-|live-|test-|svcacct-)?[A-Za-z0-9_\-]{20,300}",  # OpenAI, Anthropic and kin
             r"(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA)[A-Z0-9]{16}",  # AWS
             r"gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}|gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_\-]{16,255}",
-            r"xox[abceoprs]-[A-Za-z0-9\-]{10,255}|xapp-[A-Za-z0-9\-]{20,255}",  # Slack
+            r"xox[abceoprs]-[A-Za-z0-9\-]{12,255}|xapp-[A-Za-z0-9\-]{20,255}",  # Slack
             r"AIza[A-Za-z0-9_\-]{30,60}|ya29\.[A-Za-z0-9_\-]{20,1000}|GOCSPX-[A-Za-z0-9_\-]{20,60}",  # Google
             r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,255}|whsec_[A-Za-z0-9]{16,255}",  # Stripe
             r"SG\.[A-Za-z0-9_\-]{16,64}\.[A-Za-z0-9_\-]{16,64}|key-[0-9a-f]{32}",  # SendGrid, Mailgun
@@ -43,7 +44,6 @@ _SHAPES: Final = re.compile(
     + ")"
     + _RIGHT
 )
-_SHAPE_HINTS: Final = re.compile(r"[_\-.:]|A[KSBCGIR]|LTAI")
 _PEM: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _NAMED_KEY: Final = re.compile(
@@ -53,9 +53,11 @@ _NAMED_KEY: Final = re.compile(
     r"(?P<value>[A-Za-z0-9_\-+/=.~]{16,512})(?![A-Za-z0-9_])",
     re.IGNORECASE,
 )
-_USERINFO: Final = re.compile(r"\b[a-z][a-z0-9+.\-]{1,20}://[^\s/:@*]{0,64}:(?P<value>[^\s/@*]{2,128})@", re.IGNORECASE)
+_USERINFO: Final = re.compile(
+    r"\b[a-z][a-z0-9+.\-]{1,20}://[^\s/:@*]{0,64}:(?P<value>[^\s/@*\[][^\s/@*]{1,127})@", re.IGNORECASE
+)
 
-_VALUE: Final = r"[\"'`“‘「]?(?P<value>[!-~]{3,64})"
+_VALUE: Final = r"[\"'`“‘「]?(?P<value>[!-~]{3,512})"
 _PASSWORD: Final = re.compile(
     r"(?:(?P<zh>密码|口令|密匙|验证码|动态码|校验码|提取码|解锁码)"
     r"|\b(?:passwords?|passwd|passcodes?|pass ?phrases?|pwd|pass(?=\s?[:=])|pin(?: ?(?:code|number))?|otp"
@@ -64,26 +66,36 @@ _PASSWORD: Final = re.compile(
     r"|(?P<none>))\s{0,3}(?:now\s|still\s|just\s)?" + _VALUE,
     re.IGNORECASE,
 )
+_PASSWORD_WORDS: Final = (
+    "密码", "口令", "密匙", "验证码", "动态码", "校验码", "提取码", "解锁码", "pass", "pwd", "pin", "otp", "verification code",
+    "security code", "cvv", "cvc",
+)  # fmt: skip
 _STRIPPED: Final = ".,;:?)]}\"'`>，。"
 _MASKED: Final = re.compile(r"\*+|\[[A-Z_]+\]?|<[^>]*>?|\$\{.*|\{\{.*", re.DOTALL)
 _SIGN_INSIDE: Final = re.compile(r"[A-Za-z0-9][^A-Za-z0-9'\-,.:/]|[A-Za-z0-9]['\-.:/_][A-Za-z0-9]*[0-9]")
 
 
-def find(text: str) -> Iterator[Finding]:
+def find(folded: Folded) -> Iterator[Finding]:
     """Findings in a folded text."""
-    if _SHAPE_HINTS.search(text):
-        for match in _SHAPES.finditer(text):
-            yield Finding("API_KEY", match.start(), match.end(), 3)
+    text = folded.text
+    if folded.has_long_word:
+        yield from _keys(text)
     if "PRIVATE KEY" in text:
         yield from _pem(text)
+    if "://" in text:
+        for match in _USERINFO.finditer(text):
+            yield Finding("PASSWORD", match.start("value"), match.end("value"), 3)
+    if folded.says(_PASSWORD_WORDS):
+        yield from _passwords(text)
+
+
+def _keys(text: str) -> Iterator[Finding]:
+    for match in _SHAPES.finditer(text):
+        yield Finding("API_KEY", match.start(), match.end(), 3)
     for match in _NAMED_KEY.finditer(text):
         value = match["value"].rstrip(".")
         if _is_random(value):
             yield Finding("API_KEY", match.start("value"), match.start("value") + len(value))
-    if "://" in text:
-        for match in _USERINFO.finditer(text):
-            yield Finding("PASSWORD", match.start("value"), match.end("value"), 3)
-    yield from _passwords(text)
 
 
 def entropy(text: str) -> float:

@@ -2,7 +2,7 @@
 
 from dataplane.logic.sensitive import credentials, network, numbers, papers, phones, places
 from dataplane.logic.sensitive.finding import Finding, apart
-from dataplane.logic.sensitive.folded import folded
+from dataplane.logic.sensitive.folded import fold
 
 
 def detect(text: str) -> list[Finding]:
@@ -10,10 +10,10 @@ def detect(text: str) -> list[Finding]:
 
     Linear in the text: 1 MB of digits takes seconds, see docs/quality/sensitive.md.
     """
-    plain = folded(text)
-    found = [*credentials.find(plain), *network.find(plain)]
-    if any(map(str.isdecimal, plain)):
-        found += [*numbers.find(plain), *phones.find(plain), *papers.find(plain), *places.find(plain)]
-    elif "微信" in plain or "wechat" in plain.lower():
-        found += papers.find(plain)
+    folded = fold(text)
+    found = [*credentials.find(folded), *network.find(folded), *papers.find(folded)]
+    if folded.digits >= 3:
+        found += [*numbers.find(folded), *places.find(folded)]
+    if folded.digits >= 7:
+        found += phones.find(folded)
     return apart(found)

@@ -88,11 +88,11 @@ def _window(text: str, groups: Sequence[Group], separator: str) -> Iterator[Wind
 
 
 def is_glued_left(text: str, start: int) -> bool:
-    """Whether what stands before is of the same word: an ASCII letter, `_`, `*` (a masked form) or a decimal point."""
+    """Whether what stands before is of the same word: an ASCII letter, `_`, a masked form, or a decimal point."""
     if start == 0:
         return False
-    last = text[start - 1]
-    return _is_wordy(last) or (last == "." and start > 1 and text[start - 2].isdecimal())
+    last, before = text[start - 1], text[max(0, start - 2) : start - 1]
+    return _is_wordy(last) or (last == "." and before.isdecimal()) or (last in " -." and before == "*")
 
 
 def is_glued_right(text: str, end: int) -> bool:

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from dataplane.logic.sensitive.finding import Finding
-from dataplane.logic.sensitive.labels import NOT_SENSITIVE, before
+from dataplane.logic.sensitive.folded import Folded
+from dataplane.logic.sensitive.labels import NOT_SENSITIVE
 
 _LOCAL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._%+\-']{0,62}[A-Za-z0-9_+\-])?$")
 _DOMAIN: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\.){1,6}[A-Za-z]{2,18}(?![A-Za-z0-9])")
-_IPV4: Final = re.compile(
-    r"(?<![0-9A-Za-z_*.\-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_*])(?!\.[0-9*])"
+_IPV4: Final = re.compile(r"(?<![0-9A-Za-z_*.\-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_*])(?!\.[0-9*])")
+_IPV6: Final = re.compile(
+    r"(?<![0-9A-Za-z:_*.])(?=[0-9A-Fa-f:]{0,4}:)[0-9A-Fa-f:]{4,39}(?:(?<=:)[0-9.]{7,15})?(?![0-9A-Za-z:_*])"
 )
-_IPV6: Final = re.compile(r"(?<![0-9A-Za-z:_*.])(?=[0-9A-Fa-f:]{0,4}:)[0-9A-Fa-f:]{4,39}(?:(?<=:)[0-9.]{7,15})?(?![0-9A-Za-z:_*])")
-_MAC: Final = re.compile(r"(?<![0-9A-Za-z:_*\-])[0-9A-Fa-f]{2}([:\-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Za-z:_*\-])")
+_MAC: Final = re.compile(
+    r"(?<![0-9A-Za-z:_*\-])[0-9A-Fa-f]{2}([:\-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Za-z:_*\-])"
+)
 _URL: Final = re.compile(
     r"(?:https?://|(?<![A-Za-z0-9.\-/@])www\.)[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]{3,2000}", re.IGNORECASE
 )
@@ -28,18 +31,20 @@ _BECH32_ENDS: Final = frozenset((1, 0x2BC830A3))
 _URL_TAIL: Final = ".,;:!?)]'"
 
 
-def find(text: str) -> Iterator[Finding]:
+def find(folded: Folded) -> Iterator[Finding]:
     """Findings in a folded text."""
+    text = folded.text
     if "@" in text:
         yield from _emails(text)
-    if "." in text:
+    if folded.digits >= 4 and text.count(".") >= 3:
         yield from _ipv4(text)
-    if ":" in text or "-" in text:
+    if text.count(":") >= 2 or text.count("-") >= 5:
         yield from _colons(text)
-    if "://" in text or "www." in text.lower():
+    if folded.says(("://", "www.")):
         for match in _URL.finditer(text):
             yield Finding("URL", match.start(), match.start() + len(match[0].rstrip(_URL_TAIL)), 0)
-    yield from _wallets(text)
+    if folded.has_long_word:
+        yield from _wallets(text)
 
 
 def _emails(text: str) -> Iterator[Finding]:
@@ -57,7 +62,7 @@ def _ipv4(text: str) -> Iterator[Finding]:
     """Four numbers up to 255; those that every machine has are nobody's, as are versions."""
     for match in _IPV4.finditer(text):
         numbers = [int(part) for part in match[0].split(".")]
-        if max(numbers) > 255 or numbers[0] in {0, 127, 255} or NOT_SENSITIVE.search(before(text, match.start())):
+        if max(numbers) > 255 or numbers[0] in {0, 127, 255} or NOT_SENSITIVE.names(text, match.start()):
             continue
         yield Finding("IP", match.start(), match.end(), 2)
 
@@ -65,8 +70,6 @@ def _ipv4(text: str) -> Iterator[Finding]:
 def _colons(text: str) -> Iterator[Finding]:
     for match in _MAC.finditer(text):
         yield Finding("MAC_ADDRESS", match.start(), match.end(), 2)
-    if text.count(":") < 2:
-        return
     for match in _IPV6.finditer(text):
         parts = [part for part in match[0].split(":") if part]
         if len(parts) >= 3 and match[0].count(":") >= 3 and _is_ipv6(match[0]):

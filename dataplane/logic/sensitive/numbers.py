@@ -10,29 +10,37 @@ from typing import Final
 from dataplane.logic.sensitive import checksums
 from dataplane.logic.sensitive.digits import Window, chains, windows
 from dataplane.logic.sensitive.finding import Finding
-from dataplane.logic.sensitive.labels import NOT_SENSITIVE, before, close_label, label
+from dataplane.logic.sensitive.folded import Folded
+from dataplane.logic.sensitive.labels import NOT_SENSITIVE, Label
 
-_CARD: Final = label(
-    r"卡|银联|\bcards?\b|\bcc\b|\bcredit|\bdebit|\bvisa\b|\bmaster ?card|\bamex\b|american express|\bunionpay"
-    r"|\bdiscover\b|\bmaestro|\bjcb\b|\bdiners"
+_CARD: Final = Label(
+    (
+        "卡", "银联", "card", "cc", "credit~", "debit~", "visa", "mastercard", "master card", "amex", "american express",
+        "unionpay", "discover", "maestro", "jcb", "diners",
+    )
+)  # fmt: skip
+_ID_CARD: Final = Label(
+    ("身份证", "身份号", "证件号", "公民身份", "id card", "id number", "id no", "identity card", "identity number",
+     "identification", "national id")
+)  # fmt: skip
+_ACCOUNT: Final = Label(
+    ("银行账", "银行帐", "对公账", "收款账", "账号", "帐号", "bank account", "account number", "account no", "acct~"),
+    reach=12,
 )
-_ID_CARD: Final = label(r"身份证|身份号|证件号|公民身份|\bid card|\bidentity card|\bidentity number|\bnational id")
-_ACCOUNT: Final = label(
-    r"银行账[号户]|银行帐[号户]|对公账[号户]|收款账[号户]|账号|帐号|\bbank account|\baccount (?:number|no|#)|\bacct", 20
-)
-_ROUTING: Final = label(r"\brouting|\baba\b|\btransit number")
-_SSN: Final = label(r"\bssn\b|social security")
-_ITIN: Final = label(r"\bitin\b|taxpayer")
-_NHS: Final = label(r"\bnhs\b|national health")
-_QQ: Final = close_label(r"\bqq")
-_ZIP: Final = close_label(r"\bzip(?: ?code)?|\bpostal code|\bpostcode|邮编|邮政编码")
+_ROUTING: Final = Label(("routing", "aba", "transit number"))
+_SSN: Final = Label(("ssn", "social security"))
+_ITIN: Final = Label(("itin", "taxpayer"))
+_NHS: Final = Label(("nhs", "national health"))
+_QQ: Final = Label(("qq",), close=True)
+_ZIP: Final = Label(("zip", "zipcode", "zip code", "postal code", "postcode", "邮编", "邮政编码"), close=True)
 
 _DOMESTIC: Final = "BANK_CARD"
 _UNIONPAY: Final = range(16, 20)
 
 
-def find(text: str) -> Iterator[Finding]:
+def find(folded: Folded) -> Iterator[Finding]:
     """Findings in a folded text."""
+    text = folded.text
     for groups, separators in chains(text):
         for window in windows(text, groups, separators):
             yield from _judged(text, window)
@@ -42,16 +50,16 @@ def _judged(text: str, window: Window) -> Iterator[Finding]:
     size = len(window.digits)
     if size < 3:
         return
-    called = before(text, window.start)
     if size in {17, 18, 15}:
-        yield from _id_card(text, window, called)
+        yield from _id_card(text, window)
     if 12 <= size <= 19:
-        yield from _card(window, called)
-    yield from _american(window, called)
-    yield from _named(window, called)
+        yield from _card(text, window)
+    if size == 9 and window.sizes in {(9,), (3, 2, 4)}:
+        yield from _american(text, window)
+    yield from _named(text, window)
 
 
-def _id_card(text: str, window: Window, called: str) -> Iterator[Finding]:
+def _id_card(text: str, window: Window) -> Iterator[Finding]:
     """18 characters, the last perhaps an X; 15 digits of the first generation where they are called so."""
     end = window.end
     number = window.digits
@@ -59,23 +67,23 @@ def _id_card(text: str, window: Window, called: str) -> Iterator[Finding]:
         number, end = number + "X", end + 1
     elif len(number) == 17 and window.separator and text[end : end + 2].upper() == window.separator + "X":
         number, end = number + "X", end + 2
-    labelled = _ID_CARD.search(called) is not None
+    labelled = _ID_CARD.names(text, window.start)
     if len(number) == 15:
         if labelled and checksums.is_birth_date("19" + number[6:12]):
             yield Finding("ID_CARD_CN", window.start, end)
-    elif checksums.id_card_cn(number) and not NOT_SENSITIVE.search(called):
+    elif checksums.id_card_cn(number) and not NOT_SENSITIVE.names(text, window.start):
         yield Finding("ID_CARD_CN", window.start, end, 2)
     elif labelled and len(number) == 18 and checksums.is_birth_date(number[6:14]):
-        yield Finding("ID_CARD_CN", window.start, end)
+        yield Finding("ID_CARD_CN", window.start, end, 2)
 
 
-def _card(window: Window, called: str) -> Iterator[Finding]:
+def _card(text: str, window: Window) -> Iterator[Finding]:
     digits = window.digits
     scheme, usual = _scheme(digits)
     if not _is_card_grouping(window.sizes) or not checksums.luhn(digits):
         return
-    labelled = _CARD.search(called) is not None
-    if (labelled or usual) and (labelled or not NOT_SENSITIVE.search(called)):
+    labelled = _CARD.names(text, window.start) and not _ID_CARD.names(text, window.start)
+    if (labelled or usual) and (labelled or not NOT_SENSITIVE.names(text, window.start)):
         yield Finding(scheme, window.start, window.end, 2)
 
 
@@ -100,29 +108,27 @@ def _is_card_grouping(sizes: tuple[int, ...]) -> bool:
     return len(set(sizes[:-1])) == 1 and sizes[-1] <= sizes[0]
 
 
-def _american(window: Window, called: str) -> Iterator[Finding]:
+def _american(text: str, window: Window) -> Iterator[Finding]:
     """Social security and taxpayer numbers: 3-2-4 with hyphens, or called so."""
-    if len(window.digits) != 9 or window.sizes not in {(9,), (3, 2, 4)}:
-        return
     area, group, serial = int(window.digits[:3]), int(window.digits[3:5]), int(window.digits[5:])
-    shaped = window.separator == "-" and not NOT_SENSITIVE.search(called)
-    named = _SSN.search(called) is not None
-    if (shaped or _ITIN.search(called)) and not named and checksums.itin(area, group):
+    shaped = window.separator == "-" and not NOT_SENSITIVE.names(text, window.start)
+    named = _SSN.names(text, window.start)
+    if (shaped or _ITIN.names(text, window.start)) and not named and checksums.itin(area, group):
         yield Finding("US_ITIN", window.start, window.end, 2)
     elif (shaped and checksums.ssn(area, group, serial)) or (named and serial > 0):
         yield Finding("US_SSN", window.start, window.end, 2 if shaped else 1)
 
 
-def _named(window: Window, called: str) -> Iterator[Finding]:
+def _named(text: str, window: Window) -> Iterator[Finding]:
     """What only its name tells."""
     size, start, end = len(window.digits), window.start, window.end
-    if size == 10 and checksums.nhs(window.digits) and _NHS.search(called):
+    if size == 10 and checksums.nhs(window.digits) and _NHS.names(text, window.start):
         yield Finding("UK_NHS", start, end, 2)
-    if (size == 9 and checksums.routing(window.digits) and _ROUTING.search(called)) or (
-        8 <= size <= 21 and _ACCOUNT.search(called)
+    if (size == 9 and checksums.routing(window.digits) and _ROUTING.names(text, window.start)) or (
+        8 <= size <= 21 and _ACCOUNT.names(text, window.start)
     ):
         yield Finding("BANK_ACCOUNT", start, end)
-    if 5 <= size <= 11 and len(window.sizes) == 1 and _QQ.search(called):
+    if 5 <= size <= 11 and len(window.sizes) == 1 and _QQ.names(text, window.start):
         yield Finding("QQ", start, end)
-    if 3 <= size <= 9 and _ZIP.search(called):
+    if 3 <= size <= 9 and _ZIP.names(text, window.start):
         yield Finding("ZIP_CODE", start, end)

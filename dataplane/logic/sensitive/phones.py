@@ -1,7 +1,6 @@
 """Phone numbers: mobiles and landlines of China, those of North America, and others by `+` or by name.
 
-Prefixes of Chinese mobiles are those assigned by the ministry in 2026 (13, 145 to 149, 15, 162 to 167, 17, 18, 19);
-a North American exchange begins with 2 to 9 (NANP), and toll-free area codes are nobody's own. Patterns have bounded
+A Chinese mobile has eleven digits and begins with 13 to 19; a North American exchange begins with 2 to 9 (NANP), and toll-free area codes are nobody's own. Patterns have bounded
 repeats only and begin at a border of digits, so that the work is linear.
 """
 
@@ -10,14 +9,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from dataplane.logic.sensitive.finding import Finding
-from dataplane.logic.sensitive.labels import NOT_SENSITIVE, before
+from dataplane.logic.sensitive.folded import Folded
+from dataplane.logic.sensitive.labels import NOT_SENSITIVE, Label
 
-_LEFT: Final = r"(?<![0-9A-Za-z_*])(?<![0-9][.])"
+_LEFT: Final = r"(?<![0-9A-Za-z_*])(?<![0-9][.])(?<![*][ .\-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_*])(?![.-][0-9])"
 _TOLL_FREE: Final = r"(?!400|8(?:00|33|44|55|66|77|88)|900)"
 _SEP: Final = r"[ .\-]{0,3}"
 
-_MOBILE: Final = r"(?:13[0-9]|14[0-9]|15[0-35-9]|16[2-7]|17[0-8]|18[0-9]|19[0-9])"
+_MOBILE: Final = r"1[3-9][0-9]"
 _MOBILE_CN: Final = re.compile(
     rf"{_LEFT}(?:(?:(?:\+|00)?86|\((?:\+|00)86\)){_SEP})?{_MOBILE}(?:[0-9]{{8}}"
     r"|(?P<sep> - |[ .\-])(?:[0-9]{4}(?P=sep)[0-9]{4}|[0-9](?P=sep)[0-9]{3}(?P=sep)[0-9]{4}|[0-9]{3}(?P=sep)[0-9]{5}))"
@@ -39,27 +39,32 @@ _US: Final = re.compile(
 _US_COMPACT: Final = re.compile(rf"{_LEFT}\+1[2-9][0-9]{{2}}[2-9][0-9]{{6}}{_RIGHT}")
 
 _INTERNATIONAL: Final = re.compile(
-    rf"(?<![0-9A-Za-z_*+])(?:\+|00)[1-9][0-9]{{0,2}}(?:[ .\-]?\(0?[0-9]{{0,4}}\))?(?:[ .\-]{{0,2}}[0-9]{{1,12}}){{1,7}}"
+    rf"(?<![0-9A-Za-z_*+])(?<![*][ .\-])(?:\+|00)[1-9][0-9]{{0,2}}(?:[ .\-]?\(0?[0-9]{{0,4}}\))?(?:[ .\-]{{0,2}}[0-9]{{1,12}}){{1,7}}"
     rf"(?:\ ?(?:x|ext\.?)\ ?[0-9]{{1,6}})?{_RIGHT}",
     re.IGNORECASE,
 )
-_NAMED: Final = re.compile(
-    r"(?:电话|手机|联系方式|联系号码|座机|传真|固话|热线电话|\bphone|\btel(?:ephone)?\b|\bmobile\b|\bcell(?:phone)?\b|\bfax\b|\bdesk:"
-    r"|\bcall (?:me|us|him|her|them)\b|\btext (?:me|us|him|her)\b|\breach(?:ed)? (?:me |him |her |us )?(?:at|on)\b"
-    r"|\bcontact(?:ed)? (?:me |him |her |us )?(?:at|on|number)\b|\bmessages? (?:to|at|on)\b|\bwhats ?app\b|\bringing?\b"
-    r"|\bdial(?:ed)?\b|\bhandset\b|\bsms\b)[^0-9.!?;。！？；\n(+]{0,24}(?P<number>[(+]?[0-9](?:[ ().\-/]{0,3}[0-9]){5,16}"
-    r"(?:\ ?(?:x|ext\.?|转)\ ?[0-9]{1,6})?)(?![0-9A-Za-z_*])",
+_NUMBER: Final = re.compile(
+    rf"{_LEFT}[(+]?[0-9](?:[ ().\-/]{{0,3}}[0-9]){{5,16}}(?:\ ?(?:x|ext\.?|转)\ ?[0-9]{{1,6}})?(?![0-9A-Za-z_*])",
     re.IGNORECASE,
 )
-_FOLLOWED: Final = re.compile(
-    rf"{_LEFT}(?P<number>[(+]?[0-9](?:[ ().\-/]{{0,3}}[0-9]){{6,14}})\ (?:office|fax|mobile|cell|home|work|desk)\b",
-    re.IGNORECASE,
+_NAME: Final = Label(
+    (
+        "电话", "手机", "联系方式", "联系号码", "座机", "传真", "固话", "phone", "phones", "telephone", "tel", "mobile", "cell",
+        "cellphone", "fax", "desk", "call me", "call us", "call him", "call her", "call them", "text me", "text us",
+        "text him", "text her", "reach me", "reach him", "reach her", "reach us", "reached at", "reached on", "contact me",
+        "contacted at", "contacted on", "contact number", "contact at", "messages to", "messages at", "messages on",
+        "message to", "message at", "whatsapp", "dial", "dialed", "handset", "sms",
+    )
+)  # fmt: skip
+_AFTER: Final = re.compile(r"\ (?:office|fax|mobile|cell|home|work|desk)\b", re.IGNORECASE)
+_DATE: Final = re.compile(
+    r"(?:19|20)[0-9]{2}[-/. ](?:0?[1-9]|1[0-2])[-/. ](?:[0-3]?[0-9])\b|[0-3]?[0-9][/.][0-1]?[0-9][/.](?:19|20)[0-9]{2}\b"
 )
-_DATE: Final = re.compile(r"(?:19|20)[0-9]{2}[-/. ](?:0?[1-9]|1[0-2])[-/. ](?:[0-3]?[0-9])\b|[0-3]?[0-9][/.][0-1]?[0-9][/.](?:19|20)[0-9]{2}\b")
 
 
-def find(text: str) -> Iterator[Finding]:
+def find(folded: Folded) -> Iterator[Finding]:
     """Findings in a folded text."""
+    text = folded.text
     yield from _chinese(text)
     yield from _american(text)
     if "+" in text or "00" in text:
@@ -72,7 +77,7 @@ def find(text: str) -> Iterator[Finding]:
 def _chinese(text: str) -> Iterator[Finding]:
     for pattern in (_MOBILE_CN, _LANDLINE_CN):
         for match in pattern.finditer(text):
-            if not NOT_SENSITIVE.search(before(text, match.start())):
+            if not NOT_SENSITIVE.names(text, match.start()):
                 yield Finding("PHONE_CN", match.start(), match.end(), 2)
     for match in _MOBILE_LOOSE.finditer(text):
         digits = _digits(match[0])
@@ -83,19 +88,21 @@ def _chinese(text: str) -> Iterator[Finding]:
 def _american(text: str) -> Iterator[Finding]:
     for match in _US.finditer(text):
         real = match["exchange"][0] in "23456789" or match["country"] in {"+1", "001"} or match["area"]
-        if real and not NOT_SENSITIVE.search(before(text, match.start())):
+        if real and not NOT_SENSITIVE.names(text, match.start()):
             yield Finding("PHONE_US", match.start(), match.end(), 2)
     for match in _US_COMPACT.finditer(text):
         yield Finding("PHONE_US", match.start(), match.end(), 2)
 
 
 def _named(text: str) -> Iterator[Finding]:
-    """Numbers of 7 to 15 digits that are called a phone's, before or after; a date is none."""
-    for pattern in (_NAMED, _FOLLOWED):
-        for match in pattern.finditer(text):
-            number = match["number"]
-            if 7 <= _size(number) <= 18 and not _DATE.match(number):
-                yield Finding(_type_of(number), match.start("number"), match.end("number"))
+    """Numbers of 7 to 18 digits that are called a phone's, before or after; a date is none."""
+    for match in _NUMBER.finditer(text):
+        start, number = match.start(), match[0]
+        if not 7 <= _size(number) <= 18 or _DATE.match(number):
+            continue
+        if _NAME.names(text, start) or _AFTER.match(text, match.end()):
+            start += number[0] == "(" and ")" not in number
+            yield Finding(_type_of(text[start : match.end()]), start, match.end())
 
 
 def _type_of(number: str) -> str:

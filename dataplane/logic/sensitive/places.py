@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dataplane.logic.sensitive.finding import Finding
+from dataplane.logic.sensitive.folded import Folded
 
 _PROVINCE: Final = (
     r"(?:北京|天津|上海|重庆)市?|(?:河北|山西|辽宁|吉林|黑龙江|江苏|浙江|安徽|福建|江西|山东|河南|湖北|湖南|广东|海南|四川|贵州|云南|陕西|甘肃|青海|台湾)省?"
@@ -17,15 +18,15 @@ _INSIDE: Final = r"(?:[ ,，]?(?:[0-9A-Za-z一二三四五六七八九十]{1,5}(
 _CHINESE: Final = re.compile(rf"(?:{_PROVINCE})(?:{_UNIT}){{0,4}}(?:{_STREET}){{1,2}}{_NUMBER}{_INSIDE}")
 
 _STREET_EN: Final = (
-    r"(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Sq|Terrace|Ter|Way"
+    r"(?:Street|St\.?|Avenue|Ave\.?|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Place|Pl|Square|Sq|Terrace|Ter|Way"
     r"|Parkway|Pkwy|Highway|Hwy|Circle|Cir|Trail|Trl|Alley|Aly|Crescent|Close|Plaza|Loop|Ridge|Park|Commons|Broadway)"
 )
 _WORDS_EN: Final = r"(?:[A-Z0-9][\w'’.\-]{0,24} ){1,4}"
 _UNIT_EN: Final = r"(?:,? (?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|Room|Rm)\.? ?#?[A-Za-z0-9\-]{1,6})?"
-_DIRECTION: Final = r"(?: (?:North|South|East|West|N|S|E|W|NE|NW|SE|SW)(?:east|west)?)?"
+_DIRECTION: Final = r"(?: (?:North|South|East|West|N|S|E|W|NE|NW|SE|SW)(?:east|west)?\b)?"
 _CITY_EN: Final = r"(?:,? (?:[A-Z][\w'’.\-]{0,24} ?){1,3}, ?[A-Z]{2} [0-9]{5}(?:-[0-9]{4})?)"
 _ENGLISH: Final = re.compile(
-    rf"(?<![0-9A-Za-z])[0-9]{{1,6}} {_WORDS_EN}(?:{_STREET_EN}\b\.?{_DIRECTION}{_UNIT_EN}{_CITY_EN}?"
+    rf"(?<![0-9A-Za-z])[0-9]{{1,6}} {_WORDS_EN}(?:{_STREET_EN}\b{_DIRECTION}{_UNIT_EN}{_CITY_EN}?"
     rf"|(?:[A-Z][\w'’.\-]{{0,24}})?{_UNIT_EN}{_CITY_EN})"
 )
 _MILITARY: Final = re.compile(
@@ -37,12 +38,16 @@ _BORN: Final = re.compile(
     r"|(?:19|20)[0-9]{6})(?![0-9])",
     re.IGNORECASE,
 )
+_BORN_WORDS: Final = ("出生", "生日", "birth", "dob", "d.o.b", "born on")
 
 
-def find(text: str) -> Iterator[Finding]:
-    """Findings in a folded text that holds a digit."""
-    for pattern in (_CHINESE, _ENGLISH, _MILITARY):
+def find(folded: Folded) -> Iterator[Finding]:
+    """Findings in a folded text."""
+    text = folded.text
+    patterns = (_ENGLISH, _MILITARY) if text.isascii() else (_CHINESE, _ENGLISH, _MILITARY)
+    for pattern in patterns:
         for match in pattern.finditer(text):
             yield Finding("ADDRESS", match.start(), match.end(), 0)
-    for match in _BORN.finditer(text):
-        yield Finding("DATE_OF_BIRTH", match.start("date"), match.end("date"))
+    if folded.says(_BORN_WORDS):
+        for match in _BORN.finditer(text):
+            yield Finding("DATE_OF_BIRTH", match.start("date"), match.end("date"))
