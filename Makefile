@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS ?= tests
+# So many tests at once; of those marked `alone`, one and nothing beside it.
+WORKERS ?= 2
 # Of `make chaos`: each run lasts until it has had both.
 SECONDS ?= 90
 OPERATIONS ?= 4000
@@ -41,7 +43,7 @@ demo: $(STAMP) ## Show the main job end to end and stop
 	$(BIN)/memplane demo
 
 test: $(STAMP) check ## Run every test
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(TESTS)
 
 check: $(STAMP) proto-check ## Lint, types, layers and stubs
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("tests.servers.fixtures", "tests.peers.qdrant.fixtures", "tests.postgres")
+pytest_plugins = ("tests.alone", "tests.servers.fixtures", "tests.peers.qdrant.fixtures", "tests.postgres")
 
 
 def pytest_configure() -> None:

@@ -29,15 +29,25 @@ def free_port() -> int:
     """A port of 127.0.0.1 that nothing listens on.
 
     It lies below the ports that outgoing connections are given: a client that knocks at a stopped server again and
-    again could otherwise be given the server's port and talk to itself.
+    again could otherwise be given the server's port and talk to itself. Of the workers of a run each has ports of its
+    own, lest one takes that of a server which another has stopped for a while.
     """
+    ports = _ports_of(os.environ.get("PYTEST_XDIST_WORKER", ""))
     for _ in range(100):
-        port = 20_000 + secrets.randbelow(12_000)
+        port = secrets.choice(ports)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
-    raise ServerFailed("no free port between 20000 and 31999")
+    raise ServerFailed(f"no free port between {ports.start} and {ports.stop - 1}")
+
+
+def _ports_of(worker: str) -> range:
+    """A quarter for each of four workers (gw0, gw1 ...), everything for a run without workers."""
+    if not worker:
+        return range(20_000, 32_000)
+    start = 20_000 + 3_000 * (int(worker.removeprefix("gw")) % 4)
+    return range(start, start + 3_000)
 
 
 def unprivileged_user() -> tuple[int, int]:
