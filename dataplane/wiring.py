@@ -206,11 +206,12 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
 def beacons_over(wired: Wired, node_id: str, witness: Witness, options: BeaconOptions | None = None) -> Beacons:
     """What notices wiped indexes and a restored record store; `node_id` is this data plane's."""
     maintenance, projectors = wired.maintenance, {each.target: each for each in wired.projectors}
-    care = CareParts(wired.records, maintenance.checks, maintenance.reindexing, node_id)
+    options = options or BeaconOptions()
+    care = CareParts(wired.records, maintenance.checks, maintenance.reindexing, node_id, options.repair_pause_s)
     cares = [IndexCare(care, index, projectors[index.name]) for index in wired.followed]
     mark = partial(secrets.randbelow, MARKS)
     parts = BeaconParts(wired.records, wired.cache, wired.projectors, wired.lineage, witness, mark, node_id)
-    return Beacons(parts, cares, options or BeaconOptions())
+    return Beacons(parts, cares, options)
 
 
 def _followed_vectors(stores: Stores, space: VectorSpace, around: Surroundings) -> FollowedIndex:

@@ -43,7 +43,8 @@ class BeaconOptions:
     """Times in seconds. Unmeasured.
 
     `look_s`: between looks; `soon_s`: the same while something is down or in doubt. `interval_s`: between beacons.
-    `hear_timeout_s`: how long indexes may take to tell their beacons. `remind_s`: between log lines.
+    `hear_timeout_s`: how long indexes may take to tell their beacons. `remind_s`: between log lines. `repair_pause_s`:
+    from a repair that failed to the next one.
     """
 
     look_s: float = 1.0
@@ -52,6 +53,7 @@ class BeaconOptions:
     hear_timeout_s: float = 2.0
     step_timeout_s: float = 5.0
     remind_s: float = 60.0
+    repair_pause_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

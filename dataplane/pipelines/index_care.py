@@ -11,7 +11,7 @@ from dataplane.pipelines.check_indexes import CheckIndexes, Counts
 from dataplane.pipelines.followed import FollowedIndex
 from dataplane.pipelines.lineage import BEACON
 from dataplane.pipelines.projector import Projector
-from dataplane.pipelines.reindex import Reindexing
+from dataplane.pipelines.reindex import RebuildEnd, Reindexing
 from dataplane.ports import Problem, RecordStore
 
 log = logging.getLogger("memplane.beacons")
@@ -24,12 +24,16 @@ COUNT_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CareParts:
-    """What caring for indexes needs of the world. `node` names this data plane's beacons."""
+    """What caring for indexes needs of the world. `node` names this data plane's beacons.
+
+    `repair_pause_s`: from a repair that failed to the next one.
+    """
 
     store: RecordStore
     checks: CheckIndexes
     reindexing: Reindexing
     node: str
+    repair_pause_s: float
 
 
 class IndexCare:
@@ -46,6 +50,7 @@ class IndexCare:
         self._marker = f"{BEACON}{parts.node}:{index.name}"
         self._acknowledged: int | None = None
         self._repair = ""
+        self._repair_at_s = 0.0
         self._astray = 0
         self._tolerated = 0
         self._was_astray = 0
@@ -141,6 +146,8 @@ class IndexCare:
         await self._begin_repair(deadline_s)
 
     async def _begin_repair(self, deadline_s: float) -> None:
+        if _now_s() < self._repair_at_s:
+            return
         try:  # makes anew one that is not there at all
             await self.index.index.save_beacon(self._parts.node, 0, deadline_s)
         except BackendUnavailable as error:
@@ -150,7 +157,12 @@ class IndexCare:
         self._repair = await self._parts.reindexing.repair(self.index, deadline_s, repair_only=is_mostly_there)
 
     async def _look_at_repair(self, deadline_s: float) -> None:
-        if not await self._parts.reindexing.is_done(self._repair, deadline_s):
+        end = await self._parts.reindexing.ended(self._repair, deadline_s)
+        if end is None:
+            return
+        if end is not RebuildEnd.BUILT:  # what was wrong is wrong still, and answers go on to say so
+            log.error("the repair of %s is begun anew: %s is %s", self.index.name, self._repair, end.value)
+            self._repair, self._repair_at_s = "", _now_s() + self._parts.repair_pause_s
             return
         counts = await self._parts.checks.count(self.index, deadline_s)
         log.info("%s is repaired (%s)", self.index.name, self._repair)

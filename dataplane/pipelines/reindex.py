@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 
 from google.longrunning import operations_pb2
 
@@ -40,6 +41,14 @@ class ReindexOptions:
     abandoned_s: float = 30.0
     step_timeout_s: float = 30.0
     rebuild: RebuildOptions = field(default_factory=RebuildOptions)
+
+
+class RebuildEnd(Enum):
+    """What a rebuild came to: UNKNOWN is one that the record store does not know any more."""
+
+    BUILT = "built"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
 
 
 class Reindexing:
@@ -93,10 +102,14 @@ class Reindexing:
         async with self._beginning:
             return (await self._begin(request, index, "", deadline_s)).name
 
-    async def is_done(self, name: str, deadline_s: float) -> bool:
-        """Whether a rebuild ended, or is not known any more; raises BackendUnavailable."""
+    async def ended(self, name: str, deadline_s: float) -> RebuildEnd | None:
+        """How a rebuild ended; None: it goes on. Raises BackendUnavailable."""
         record = await self._parts.store.find_operation(name, deadline_s)
-        return record is None or record.is_done
+        if record is None:
+            return RebuildEnd.UNKNOWN
+        if not record.is_done:
+            return None
+        return RebuildEnd.FAILED if record.error else RebuildEnd.BUILT
 
     def _chosen(self, request: pb.ReindexRequest) -> FollowedIndex:
         """The index that is meant; raises InvalidField."""

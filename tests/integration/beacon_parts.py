@@ -12,7 +12,7 @@ from dataplane.wiring import Wired, beacons_over
 from memplane.client.maintenance import MaintenanceClient
 from tests.deadline import eventually_async
 
-QUICK = BeaconOptions(look_s=0.1, soon_s=0.05, interval_s=0.2)
+QUICK = BeaconOptions(look_s=0.1, soon_s=0.05, interval_s=0.2, repair_pause_s=0.2)
 NODE = "data-1"
 
 

@@ -90,6 +90,33 @@ async def test_an_index_that_is_suspected_is_repaired(tmp_path: Path) -> None:
         await until(is_well(beacons, plane.wired), 5)
 
 
+async def test_an_index_whose_rebuild_ends_by_a_defect_counts_as_being_rebuilt_until_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async with lit_plane(tmp_path) as (plane, beacons), plane.memory() as client, plane.maintenance() as maintenance:
+        before = {record.name for record in await plane.wired.records.list_operations("", 100, soon())}
+
+        async def failed_twice() -> bool:
+            records = await plane.wired.records.list_operations("", 100, soon())
+            failures = [record for record in records if record.error and record.name not in before]
+            if failures:
+                assert plane.wired.projectors.unlevel == ["text_index"]
+                assert [each.reason for each in (await client.search("dept.sales", "Order 7")).degraded] == [
+                    "REBUILDING"
+                ]
+            return len(failures) >= 2
+
+        with monkeypatch.context() as broken:
+            broken.setattr("dataplane.pipelines.rebuild.Rebuild._wait_until_level", fail)
+            await plane.stores.texts.clear(soon())
+            await until(failed_twice, 5)
+        await until(is_well(beacons, plane.wired), 5)
+        assert await faults(maintenance) == {}
+
+
 async def test_an_index_that_was_wiped_while_no_data_plane_ran_is_noticed_at_the_start(tmp_path: Path) -> None:
     stores = in_memory([OLD])
     async with upkeep_plane(None, [OLD], stores) as plane, beacons_beside(plane.wired, tmp_path / "beacon"):

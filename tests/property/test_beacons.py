@@ -23,6 +23,7 @@ from dataplane.pipelines.beacons import BeaconOptions, BeaconParts, Beacons
 from dataplane.pipelines.check_indexes import Counts
 from dataplane.pipelines.index_care import CareParts, IndexCare
 from dataplane.pipelines.lineage import Lineage, accept_restored
+from dataplane.pipelines.reindex import RebuildEnd
 from memplane.v1 import maintenance_service_pb2 as pb
 from tests.contract.builders import fields_of
 
@@ -68,7 +69,7 @@ class House:
     def start(self, node: str) -> None:
         """Starts a data plane, in place of the one of before."""
         store = cast(InMemoryRecordStore, Failing(self.store, self.fates))
-        care = CareParts(store, cast(Any, CHECKS), cast(Any, REPAIRS), node)
+        care = CareParts(store, cast(Any, CHECKS), cast(Any, REPAIRS), node, 0.0)
         cares = [
             IndexCare(
                 care,
@@ -115,12 +116,12 @@ async def _repair(*_: Any, **__: Any) -> str:
     return "operations/repair"
 
 
-async def _is_done(*_: Any) -> bool:
-    return True
+async def _ended(*_: Any) -> RebuildEnd:
+    return RebuildEnd.BUILT
 
 
 CHECKS = SimpleNamespace(count=_count)
-REPAIRS = SimpleNamespace(repair=_repair, is_done=_is_done)
+REPAIRS = SimpleNamespace(repair=_repair, ended=_ended)
 FATES = st.lists(st.sampled_from([0, 0, 0, 1, 2]), max_size=25)
 STEPS = st.lists(
     st.one_of(
