@@ -1,4 +1,4 @@
-"""A queued write up to its acknowledgement: allowed, within limits, not asked before, then durable in the queue.
+"""A queued write up to its acknowledgement: allowed, within limits, not asked before, masked, durable in the queue.
 
 The operation's name follows from principal, namespace and request_id, so that asking again leads to the same one, from
 any data plane and without a look-up table.
@@ -7,7 +7,7 @@ any data plane and without a look-up table.
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dataplane.changes import OperationRecord, QueuedWrite
@@ -16,6 +16,7 @@ from dataplane.model import Draft
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.limits import check_allowed, check_limits
 from dataplane.pipelines.operations import PREFIX, queued, shown
+from dataplane.pipelines.redact import redacted
 from dataplane.pipelines.settle import Settled
 from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
@@ -36,8 +37,8 @@ PROBE = "queue"
 class QueuedForm(Protocol):
     """Between a queued write's bytes and what pipelines work with."""
 
-    def pack(self, request: memory_service_pb2.WriteMemoryRequest, request_id: str) -> bytes:
-        """The request as it is queued, under this request_id."""
+    def pack(self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str) -> bytes:
+        """The request as it is queued: its texts as the draft has them, under this request_id."""
         ...
 
     def draft(self, write: QueuedWrite) -> Draft:
@@ -125,7 +126,8 @@ class EnqueuePipeline:
                 if earlier is not None:
                     return earlier
             check_limits(draft, policies)
-            write = self._queued(proposal, caller)
+            clean = await redacted(draft, policies)
+            write = self._queued(replace(proposal, draft=clean), caller)
             await self._parts.queue.put(write, deadline_s)
         except QueueFull as error:
             told = "the queue of writes is full; try again, or write with delivery SYNC"
@@ -141,7 +143,7 @@ class EnqueuePipeline:
             operation=operation_name(caller.principal_id, draft.namespace, request_id),
             principal_id=caller.principal_id,
             namespace=draft.namespace,
-            request=self._parts.form.pack(proposal.request, request_id),
+            request=self._parts.form.pack(proposal.request, draft, request_id),
             time_us=self._parts.clock.now_us(),
             order_key=order_key(proposal),
         )

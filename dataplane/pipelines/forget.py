@@ -10,6 +10,7 @@ from dataplane.model import Memory, Scope, State
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.get import find
 from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.redact import redacted_reason
 from dataplane.pipelines.requests import Identified
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemoryNotFound, Overloaded, StaleEtag, Unavailable
@@ -56,14 +57,15 @@ class ForgetPipeline:
         self, forgetting: Forgetting, caller: Caller, deadline_s: float
     ) -> tuple[memory_service_pb2.ForgetMemoryResponse, int]:
         """The answer, without its token, and the position that covers the removal."""
-        caller.require("memory.forget", forgetting.request.namespace)
+        namespace = forgetting.request.namespace
+        caller.require("memory.forget", namespace)
+        policies = caller.snapshot.policies.for_namespace(namespace)
+        forgetting = replace(forgetting, reason=redacted_reason(forgetting.reason, policies))
         try:
             for _ in range(ATTEMPTS):
                 done = await self._attempt(forgetting, caller, deadline_s)
                 if done is not None:
-                    return await self._finish(
-                        *done, forgetting.request.namespace, hard=forgetting.hard, deadline_s=deadline_s
-                    )
+                    return await self._finish(*done, namespace, hard=forgetting.hard, deadline_s=deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)

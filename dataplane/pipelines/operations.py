@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 from google.rpc import status_pb2
 
 from dataplane.changes import OperationRecord, QueuedWrite
@@ -15,6 +15,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.model import DAY_US
 from dataplane.pipelines.caller import Caller
 from dataplane.ports import RecordStore, WriteQueue
+from dataplane.queued_codec import unpack_queued
 from memplane.errors import MemPlaneError, OperationNotFound, Unavailable
 from memplane.rpc.errors import status_of
 from memplane.v1 import memory_service_pb2
@@ -75,8 +76,8 @@ def queued(write: QueuedWrite) -> OperationRecord:
 
 def _request_id(write: QueuedWrite) -> str:
     try:
-        return memory_service_pb2.WriteMemoryRequest.FromString(write.request).request_id
-    except DecodeError:  # it will be set aside
+        return unpack_queued(write.request)[0].request_id
+    except ValueError:  # it will be set aside
         return ""
 
 

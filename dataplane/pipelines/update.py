@@ -13,6 +13,7 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now
 from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.redact import must_wait, redact_message, redacted_reason
 from dataplane.pipelines.requests import Identified
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.write import projected
@@ -122,13 +123,18 @@ class UpdatePipeline:
 
 async def _revised(old: Memory, revision: Revision, space: VectorSpace, caller: Caller, now_us: int) -> Memory:
     message = parse_body(old)
-    before = message.content
+    given = parse_body(old)
+    before = given.content
     revision.apply(message)
     policies = caller.snapshot.policies.for_namespace(old.namespace)
+    if message.content != before:
+        check_size("memory.content", message.content, policies)
+    found = await redact_message(message, given, policies)
     if message.content != before:
         await _put_content(message, message.content, policies, space)
     message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
     waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
+    waits = waits or must_wait(found)
     state = State.PENDING_REVIEW if waits else old.state
     return replace(next_version(old, message, now_us), state=state)
 
@@ -136,7 +142,6 @@ async def _revised(old: Memory, revision: Revision, space: VectorSpace, caller: 
 async def _put_content(
     message: memory_pb2.Memory, content: str, policies: NamespacePolicies, space: VectorSpace
 ) -> None:
-    check_size("memory.content", content, policies)
     message.content = await condensed(content, policies, space.embedder.count_tokens)
     message.provenance.condensed = message.content != content
     message.provenance.original_content = content if message.provenance.condensed else ""
@@ -154,7 +159,7 @@ def _commit(
         now_us=new.update_time_us,
         principal_id=caller.principal_id,
         change=Change.UPDATED,
-        reason=revision.reason,
+        reason=redacted_reason(revision.reason, caller.snapshot.policies.for_namespace(new.namespace)),
         memory=new,
         expected_version=new.version - 1,
         request=revision.request.record(caller, response.SerializeToString(), new.update_time_us),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from dataplane.logic.gate import GateDecision
 from dataplane.logic.score import Score
-from dataplane.model import Action, State
+from dataplane.model import Action, Redaction, State
 from memplane.v1 import memory_pb2
 
 
@@ -18,6 +18,7 @@ class Verdict:
     scored: Score
     reasons: tuple[tuple[str, str], ...] = ()
     conflicts: tuple[tuple[str, str, str, str], ...] = ()
+    redactions: tuple[Redaction, ...] = ()
 
     @property
     def score(self) -> float:
@@ -55,6 +56,8 @@ class Verdict:
             decision.reasons.add(code=reason.code, message=reason.message)
         for code, text in self.reasons:
             decision.reasons.add(code=code, message=text)
+        for found in self.redactions:
+            decision.redactions.add(type=found.type, field=found.field, count=found.count)
         for memory_id, fact_key, winner_id, rule in self.conflicts:
             decision.conflicts.add(memory_id=memory_id, fact_key=fact_key, winner_id=winner_id, rule=rule)
         return decision

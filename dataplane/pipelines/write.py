@@ -1,4 +1,4 @@
-"""A write: policy limits, idempotency, condense, embed, score, gate, settle, project.
+"""A write: policy limits, idempotency, redact, condense, embed, score, gate, settle, project.
 
 Several drafts go through in chunks: the texts of the next one are embedded while this one is settled, those that do not
 concern each other by one commit (`settle`).
@@ -7,7 +7,7 @@ concern each other by one commit (`settle`).
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
@@ -21,6 +21,7 @@ from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
+from dataplane.pipelines.redact import redacted, with_redactions
 from dataplane.pipelines.replays import Replays
 from dataplane.pipelines.requests import identified
 from dataplane.pipelines.settle import Settled, Settlement
@@ -161,7 +162,7 @@ class WritePipeline:
 
     def _judge(self, prepared: _Prepared, embedding: Vector | None, caller: Caller) -> Admitted | Refused:
         verdict = _verdict(prepared, embedding)
-        if verdict.gate.layer is None:
+        if verdict.action is Action.REJECTED:
             return _refusal(prepared.draft, verdict, caller, self._parts.clock.now_us())
         return self._admit(prepared, embedding, verdict, caller)
 
@@ -233,8 +234,9 @@ async def _prepared(step: Draft | Settled | MemPlaneError, space: VectorSpace, c
 async def _within_limits(draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
     policies = caller.snapshot.policies.for_namespace(draft.namespace)
     check_limits(draft, policies)
-    content = await condensed(draft.content, policies, space.embedder.count_tokens)
-    return _Prepared(space, draft, policies, content, draft.content if content != draft.content else "")
+    clean = await redacted(draft, policies)
+    content = await condensed(clean.content, policies, space.embedder.count_tokens)
+    return _Prepared(space, clean, policies, content, clean.content if content != clean.content else "")
 
 
 async def _embed(
@@ -265,10 +267,12 @@ def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
     decision = gate(prepared.draft, scored, prepared.policies.write)
     verdict = Verdict(decision.action, State.ACTIVE, decision, scored)
     waits = prepared.draft.pool is Pool.SHARED and prepared.policies.shared_pool_approval
-    if decision.layer is None or not waits:
-        return verdict
-    held = Verdict(decision.action, State.PENDING_REVIEW, decision, scored)
-    return held.become(Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval")
+    if decision.layer is not None and waits:
+        held = replace(verdict, state=State.PENDING_REVIEW)
+        verdict = held.become(
+            Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval"
+        )
+    return with_redactions(verdict, prepared.draft.redactions)
 
 
 def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Refused:

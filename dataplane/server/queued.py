@@ -1,12 +1,13 @@
 """Queued writes as they lie in the queue and as their operations tell of them."""
 
 from collections.abc import Callable
-
-from google.protobuf.message import DecodeError
+from dataclasses import replace
 
 from dataplane.changes import QueuedWrite
+from dataplane.codec import struct_of
 from dataplane.model import Draft
 from dataplane.pipelines.settle import Settled
+from dataplane.queued_codec import pack_queued, unpack_queued
 from dataplane.server.requests import read_draft
 from dataplane.server.tokens import consistency_token
 from memplane.errors import InvalidField
@@ -19,20 +20,24 @@ class QueuedRequests:
     def __init__(self, dimension: Callable[[], int]):
         self._dimension = dimension
 
-    def pack(self, request: memory_service_pb2.WriteMemoryRequest, request_id: str) -> bytes:
-        """The request as it is queued, under this request_id."""
+    def pack(self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str) -> bytes:
+        """The request as it is queued: its texts as the draft has them, under this request_id."""
         copy = memory_service_pb2.WriteMemoryRequest()
         copy.CopyFrom(request)
+        copy.DiscardUnknownFields()  # what nobody reads nobody masks
         copy.request_id = request_id
-        return copy.SerializeToString()
+        if draft.redactions:
+            _put_texts(copy, draft)
+        return pack_queued(copy, draft.payload_hash, draft.redactions)
 
     def draft(self, write: QueuedWrite) -> Draft:
         """The draft of a queued write, read as of when it was accepted; raises InvalidField."""
         try:
-            request = memory_service_pb2.WriteMemoryRequest.FromString(write.request)
-        except DecodeError as error:
+            request, payload_hash, redactions = unpack_queued(write.request)
+        except ValueError as error:
             raise InvalidField.one("request", "what was queued is no write request") from error
-        return read_draft(request, write.time_us, self._dimension())
+        draft = read_draft(request, write.time_us, self._dimension())
+        return replace(draft, payload_hash=payload_hash, redactions=redactions)
 
     def result(self, settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
         """Decision, policy version and token; of the memory what says which one it is, and no content."""
@@ -49,3 +54,15 @@ class QueuedRequests:
             result.memory.layer, result.memory.state = memory.layer, memory.state
             result.memory.version, result.memory.etag = memory.version, memory.etag
         return result
+
+
+def _put_texts(request: memory_service_pb2.WriteMemoryRequest, draft: Draft) -> None:
+    """The free texts of a request as its draft has them; no embedding of what they were."""
+    request.content, request.speaker, request.fact_key = draft.content, draft.speaker, draft.fact_key
+    request.entity_type, request.category, request.source.ref = draft.entity_type, draft.category, draft.source.ref
+    del request.tags[:]
+    request.tags.extend(draft.tags)
+    request.metadata.CopyFrom(struct_of(draft.metadata))
+    request.structured.CopyFrom(struct_of(draft.structured))
+    if draft.embedding is None:
+        del request.embedding[:]
