@@ -59,8 +59,8 @@ Menu = Mapping[str, Sequence[str]]
 """Kinds to the targets that each can hit."""
 
 
-def rounds(seed: int, menu: Menu) -> Iterator[Round]:
-    """Without end. Raises ValueError where the menu is empty."""
+def rounds(seed: int, menu: Menu, pace: float = 1.0) -> Iterator[Round]:
+    """Without end, `pace` times as fast as the constants say. Raises ValueError where the menu is empty."""
     dishes = [(kind, target) for kind, targets in sorted(menu.items()) for target in targets]
     if not dishes:
         raise ValueError("the menu has no fault that can happen here")
@@ -69,17 +69,17 @@ def rounds(seed: int, menu: Menu) -> Iterator[Round]:
         if not deck:
             deck = draw.sample(dishes, len(dishes))
         number += 1
-        faults = [_fault(draw, *deck.pop())]
+        faults = [_fault(draw, *deck.pop(), pace)]
         if draw.random() < PAIR_SHARE:
             place = next((place for place, dish in enumerate(deck) if _unit(dish[1]) != faults[0].unit), None)
             if place is not None:
-                faults.append(_fault(draw, *deck.pop(place)))
-        yield Round(number, tuple(faults), draw.uniform(*QUIET_S))
+                faults.append(_fault(draw, *deck.pop(place), pace))
+        yield Round(number, tuple(faults), draw.uniform(*QUIET_S) / pace)
 
 
-def _fault(draw: random.Random, kind: str, target: str) -> Fault:
+def _fault(draw: random.Random, kind: str, target: str, pace: float) -> Fault:
     start_s, duration_s, size = draw.uniform(0, LATEST_START_S), draw.uniform(SHORTEST_S, LONGEST_S), draw.random()
-    return Fault(kind, target, start_s, duration_s * (2 if kind in LONG_KINDS else 1), size)
+    return Fault(kind, target, start_s / pace, duration_s * (2 if kind in LONG_KINDS else 1) / pace, size)
 
 
 def _unit(target: str) -> str:

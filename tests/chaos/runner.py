@@ -38,8 +38,9 @@ Say = Callable[[str], None]
 class Plan:
     """How long, how much, and what. A run ends when it has had both its seconds and its operations.
 
-    `only` names the kinds of faults to draw from; empty: all. `sabotage`, of `sabotage.KINDS`, breaks promises at the
-    end, for tests of the harness itself.
+    `only` names the kinds of faults to draw from; empty: all. With `every_kind` it goes on until each of them struck.
+    `pace` divides how long faults and the quiet after them last. `sabotage`, of `sabotage.KINDS`, breaks promises at
+    the end, for tests of the harness itself.
     """
 
     seconds: float
@@ -48,6 +49,8 @@ class Plan:
     clients: int = 24
     only: Sequence[str] = ()
     sabotage: Sequence[str] = ()
+    every_kind: bool = False
+    pace: float = 1.0
 
 
 @dataclass
@@ -114,14 +117,18 @@ class _Run:
         if self.elapsed_s > self.plan.seconds * LONGEST_FACTOR + LONGEST_MORE_S:
             self.fail(f"only {self.workload.operations} of {self.plan.operations} operations were answered")
             return True
-        return self.elapsed_s >= self.plan.seconds and self.workload.operations >= self.plan.operations
+        if self.elapsed_s < self.plan.seconds or self.workload.operations < self.plan.operations:
+            return False
+        return not self.plan.every_kind or self.fault_counts.keys() >= self.menu().keys()
+
+    def menu(self) -> Menu:
+        """What of the stack may break in this run."""
+        menu = menu_of(self.stack)
+        return {kind: targets for kind, targets in menu.items() if not self.plan.only or kind in self.plan.only}
 
     async def storm(self) -> None:
         """Round after round."""
-        menu: Menu = menu_of(self.stack)
-        if self.plan.only:
-            menu = {kind: targets for kind, targets in menu.items() if kind in self.plan.only}
-        for each in rounds(self.plan.seed, menu):
+        for each in rounds(self.plan.seed, self.menu(), self.plan.pace):
             if self.is_over():
                 return
             await self._round(each)

@@ -41,6 +41,15 @@ def test_faults_are_short_and_begin_together() -> None:
     assert all(0 <= fault.size < 1 for fault in faults)
 
 
+def test_twice_the_pace_has_the_same_faults_in_half_the_time() -> None:
+    for one, other in zip(first(50), islice(rounds(1, MENU, pace=2.0), 50), strict=True):
+        assert [str(fault).split(" for ")[0] for fault in one.faults] == [
+            str(fault).split(" for ")[0] for fault in other.faults
+        ]
+        assert [fault.duration_s for fault in other.faults] == [fault.duration_s / 2 for fault in one.faults]
+        assert other.quiet_s == one.quiet_s / 2
+
+
 def test_an_empty_menu_is_refused() -> None:
     with pytest.raises(ValueError, match="no fault"):
         next(rounds(1, {"kill": []}))

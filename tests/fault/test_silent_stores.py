@@ -174,6 +174,7 @@ async def until_back(rig: Rig) -> float:
     return asyncio.get_running_loop().time() - begun_s
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("weather", ["blackhole", "cut"])
 async def test_a_silent_store_keeps_nobody_and_is_used_again_at_its_return(rig: Rig, weather: str) -> None:
     await getattr(rig.proxy, weather)()

@@ -153,6 +153,7 @@ async def test_a_batch_lets_others_go_first_between_its_parts() -> None:
         assert plane.write_line.running_count == 0
 
 
+@pytest.mark.alone
 async def test_a_noisy_tenant_in_a_closed_loop_takes_no_calls_from_a_quiet_one() -> None:
     seconds, rate, answered = 3.0, 10, 0
     async with running_plane(policy=policy(concurrency=4, waiting=4)) as plane:

@@ -236,6 +236,7 @@ async def timed(call: Any) -> tuple[Any, float]:
     return await call, now_s() - began_s
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("silent", "said"),
     [
