@@ -861,7 +861,7 @@ class Decision(_message.Message):
 
     @_builtins.property
     def redactions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Redaction]:
-        """What was masked. Nothing fills it yet."""
+        """What was masked, by type and field; never the value."""
 
     @_builtins.property
     def conflicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Conflict]:
