@@ -16,6 +16,7 @@ from rich import progress as bars
 from memplane.builtin import policies_folder
 from memplane.cli.calibrate import calibrate_command
 from memplane.cli.eval_dates import dates_command
+from memplane.cli.eval_sensitive import sensitive_command
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, log_sink, planes
 from memplane.cli.processes import PlaneFailed
@@ -39,7 +40,7 @@ class PlaneOptions:
     logs: bool
 
 
-@click.group("eval", commands=[calibrate_command, dates_command])
+@click.group("eval", commands=[calibrate_command, dates_command, sensitive_command])
 def evaluate() -> None:
     """Measures searches and decisions, and fits an embedding model's maps, on labelled data."""
 
