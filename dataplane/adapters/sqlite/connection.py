@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dataplane.adapters.sqlite.pages import MAX_PAGES
 from dataplane.errors import BackendUnavailable
 
 BACKEND = "record_store"
@@ -27,7 +28,7 @@ class SqliteOptions:
         queue_size: Commits that may wait for the writer.
         batch_size: Commits in one transaction.
         busy_timeout_ms: How long to wait for a lock that another program holds.
-        max_size_bytes: The file grows no further; 0 is no bound.
+        max_size_bytes: The file grows no further; 0 is no bound but that of `pages.MAX_PAGES`, 128 GiB.
         cache_size_kib: Page cache of each connection.
         checkpoint_pages: Size of the write-ahead log, in pages of 4 KiB, at which it is moved into the file.
     """
@@ -89,12 +90,15 @@ def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
     with closed_on_error(connection):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if options.synchronous_full else 'NORMAL'}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {options.checkpoint_pages}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # WriteAheadLog does it
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA foreign_keys = ON")
-        if options.max_size_bytes:
-            (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-            connection.execute(f"PRAGMA max_page_count = {max(1, options.max_size_bytes // page_size)}")
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        asked_pages = options.max_size_bytes // page_size if options.max_size_bytes else MAX_PAGES
+        connection.execute(f"PRAGMA max_page_count = {min(max(1, asked_pages), MAX_PAGES)}")
+        if connection.execute("PRAGMA auto_vacuum").fetchone() != (0,):
+            connection.close()
+            raise BackendUnavailable(BACKEND, "the file has auto_vacuum on; switch it off and VACUUM")
     return connection
 
 

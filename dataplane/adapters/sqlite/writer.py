@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dataplane.adapters.sqlite.connection import BACKEND, SqliteOptions, as_unavailable
+from dataplane.adapters.sqlite.log import WriteAheadLog
 from dataplane.errors import BackendUnavailable
 
 log = logging.getLogger("memplane.record_store")
 
 REMIND_S = 60.0
 """How often a failure that goes on is logged: a full disk fails every write. Unmeasured."""
+
+WIPE_AGAIN_S = 0.25
+"""How often it is tried to empty the write-ahead log of erased content while a long read is in the way. Unmeasured."""
 
 T = TypeVar("T")
 # What one write can do wrong by itself; every other error of SQLite concerns the file.
@@ -69,7 +73,9 @@ class Writer:
         self._waiting = 0
         self._changed = threading.Condition()
         self._closing = False
-        self._wipe_due = False
+        self._log = WriteAheadLog(connection, options.checkpoint_pages)
+        self._wipe_due = True  # a process that was killed may have left what it had erased
+        self._wipe_at_s = 0.0
         self._told = ""
         self._told_at_s = 0.0
         self._thread = threading.Thread(target=self._run, name="record-store-writer", daemon=True)
@@ -115,14 +121,22 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while jobs := self._take():
-            self._deliver(self._transact(jobs))
+        self._tidy(asked=False)
+        while (jobs := self._take()) is not None:
+            if jobs:
+                self._deliver(self._transact(jobs))
+            else:
+                self._tidy(asked=False)
+        self._tidy(asked=True)
         self._connection.close()
+        self._log.close()
 
-    def _take(self) -> list[_Job]:
-        """All that wait, up to the batch size; none when closing."""
+    def _take(self) -> list[_Job] | None:
+        """All that wait, up to the batch size; none when the log is to be emptied meanwhile; None when closing."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._closing)
+            self._changed.wait_for(lambda: self._jobs or self._closing, WIPE_AGAIN_S if self._wipe_due else None)
+            if self._closing and not self._jobs:
+                return None
             taken: list[_Job] = []
             weight = 0
             while self._jobs and (not taken or weight + self._jobs[0].weight <= self._options.batch_size):
@@ -136,7 +150,7 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [self._attempt(job) for job in jobs]
             self._connection.execute("COMMIT")
-            self._wipe(any(outcome.job.wipes and not outcome.error for outcome in outcomes))
+            self._tidy(asked=any(outcome.job.wipes and not outcome.error for outcome in outcomes))
         except sqlite3.Error as error:
             self._tell(f"a transaction failed: {as_unavailable(error).words}")
             self._roll_back()
@@ -164,16 +178,21 @@ class Writer:
         except sqlite3.Error:
             log.exception("a failed transaction could not be rolled back")
 
-    def _wipe(self, asked: bool) -> None:
-        """Empties the write-ahead log; when a long read is in the way, the next transaction tries again."""
-        if not (asked or self._wipe_due):
+    def _tidy(self, *, asked: bool) -> None:
+        """Empties the write-ahead log where it holds erased content or is long.
+
+        When a long read is in the way, or the disk, it is tried again, whether anything is written or not.
+        """
+        self._wipe_due = self._wipe_due or asked
+        is_time = asked or (self._wipe_due and self._loop.time() >= self._wipe_at_s)
+        if not is_time and not self._log.is_long:
             return
+        self._wipe_at_s = self._loop.time() + WIPE_AGAIN_S
         try:
-            (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self._wipe_due = bool(busy)
-        except sqlite3.Error as error:
+            self._wipe_due = not self._log.empty(patient=asked) and self._wipe_due
+        except (sqlite3.Error, OSError) as error:
             self._wipe_due = True
-            self._tell(f"the write-ahead log still holds erased content: {as_unavailable(error).words}")
+            self._tell(f"the write-ahead log may still hold erased content: {_words(error)}")
 
     def _tell(self, problem: str) -> None:
         now_s = self._loop.time()
@@ -187,6 +206,10 @@ class Writer:
             self._loop.call_soon_threadsafe(_answer, outcomes)
         except RuntimeError:
             log.warning("the event loop ended before %d writes were answered", len(outcomes))
+
+
+def _words(error: sqlite3.Error | OSError) -> str:
+    return as_unavailable(error).words if isinstance(error, sqlite3.Error) else error.strerror or type(error).__name__
 
 
 def _answer(outcomes: list[_Outcome]) -> None:

@@ -1,19 +1,20 @@
 import asyncio
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 
-from dataplane.adapters.sqlite.connection import SqliteOptions
+from dataplane.adapters.sqlite.connection import SqliteOptions, open_writer
 from dataplane.adapters.sqlite.writer import Writer
 from dataplane.errors import BackendUnavailable
 
 
 class Log:
-    """A table whose every insert is one write, in a database in memory."""
+    """A table whose every insert is one write."""
 
-    def __init__(self, options: SqliteOptions) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    def __init__(self, path: Path, options: SqliteOptions) -> None:
+        self.connection = open_writer(path, options)
         self.connection.execute("CREATE TABLE log (number INTEGER, changes INTEGER)")
         self.transactions: list[str] = []
         self.connection.set_trace_callback(self.transactions.append)
@@ -43,8 +44,8 @@ class Log:
         return self.transactions.count("COMMIT")
 
 
-async def test_what_waits_is_committed_together() -> None:
-    log = Log(SqliteOptions())
+async def test_what_waits_is_committed_together(path: Path) -> None:
+    log = Log(path, SqliteOptions())
     held = await log.hold()
     inserts = [log.insert(number) for number in range(100)]
     await asyncio.sleep(0)
@@ -55,8 +56,8 @@ async def test_what_waits_is_committed_together() -> None:
     log.writer.close()
 
 
-async def test_a_transaction_takes_no_more_than_the_batch_size() -> None:
-    log = Log(SqliteOptions(batch_size=10))
+async def test_a_transaction_takes_no_more_than_the_batch_size(path: Path) -> None:
+    log = Log(path, SqliteOptions(batch_size=10))
     held = await log.hold()
     inserts = [log.insert(number) for number in range(100)]
     await asyncio.sleep(0)
@@ -66,8 +67,8 @@ async def test_a_transaction_takes_no_more_than_the_batch_size() -> None:
     log.writer.close()
 
 
-async def test_a_full_queue_refuses_at_once() -> None:
-    log = Log(SqliteOptions(queue_size=10))
+async def test_a_full_queue_refuses_at_once(path: Path) -> None:
+    log = Log(path, SqliteOptions(queue_size=10))
     held = await log.hold()
     inserts = [log.insert(number) for number in range(20)]
     await asyncio.sleep(0)
@@ -83,8 +84,8 @@ async def test_a_full_queue_refuses_at_once() -> None:
     log.writer.close()
 
 
-async def test_a_write_whose_deadline_passed_while_waiting_is_not_made() -> None:
-    log = Log(SqliteOptions())
+async def test_a_write_whose_deadline_passed_while_waiting_is_not_made(path: Path) -> None:
+    log = Log(path, SqliteOptions())
     held = await log.hold()
     soon_s = asyncio.get_running_loop().time() + 0.01
     with pytest.raises(BackendUnavailable, match="deadline passed while writing"):
@@ -96,8 +97,8 @@ async def test_a_write_whose_deadline_passed_while_waiting_is_not_made() -> None
     log.writer.close()
 
 
-async def test_a_failing_write_is_undone_and_told() -> None:
-    log = Log(SqliteOptions())
+async def test_a_failing_write_is_undone_and_told(path: Path) -> None:
+    log = Log(path, SqliteOptions())
 
     def fails(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO log (number) VALUES (666)")
@@ -114,8 +115,8 @@ async def test_a_failing_write_is_undone_and_told() -> None:
     log.writer.close()
 
 
-async def test_a_closed_writer_refuses() -> None:
-    log = Log(SqliteOptions())
+async def test_a_closed_writer_refuses(path: Path) -> None:
+    log = Log(path, SqliteOptions())
     log.writer.close()
     log.writer.close()
     with pytest.raises(BackendUnavailable, match="closed"):

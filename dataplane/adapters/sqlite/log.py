@@ -1,0 +1,103 @@
+"""Moves the write-ahead log into the file, and sees that nothing of what was deleted stays in either.
+
+Every page that comes into the file comes through the log, and nobody but `WriteAheadLog` moves it: SQLite's own
+checkpoints are off. After each move the pages that came are looked at, and their gaps zeroed (see `pages`), before the
+log is cut off: a process killed in between finds the log whole when it starts again, and does both once more. So after
+`empty` has returned True no file holds a byte of a row that was deleted before.
+
+The bytes are zeroed in the file itself, past SQLite, which has no means to do so short of VACUUM. It is safe because
+one process has the file (`connection.lock`), the thread that calls this is the only one that writes, readers never look
+into gaps, and the cache of the writing connection is dropped, so that it cannot bring an old gap back.
+"""
+
+import os
+import sqlite3
+from contextlib import suppress
+
+from dataplane.adapters.sqlite.pages import dirty_gap
+
+_LOG_HEADER = 32
+_FRAME_HEADER = 24
+
+
+class WriteAheadLog:
+    """The log of a connection in WAL mode, for the thread that writes with it. Raises sqlite3.Error and OSError.
+
+    Args:
+        connection: The one that writes, without a transaction whenever it is used here.
+        max_pages: From that size on the log is long.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, max_pages: int) -> None:
+        self._connection = connection
+        (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
+        self._page_size = int(connection.execute("PRAGMA page_size").fetchone()[0])
+        self._wait_ms = int(connection.execute("PRAGMA busy_timeout").fetchone()[0])
+        self._log_path = f"{path}-wal"
+        # Open until every connection is closed: POSIX drops all locks of a process on a file with any of its handles.
+        self._file = os.open(path, os.O_RDWR)
+        self._max_bytes = _LOG_HEADER + max_pages * (_FRAME_HEADER + self._page_size)
+        self._long_bytes = self._max_bytes
+        self._moved: set[int] = set()  # pages whose gaps are yet to be looked at
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to empty it; after a try in vain, once it has grown as much again."""
+        return self._bytes() >= self._long_bytes
+
+    def empty(self, *, patient: bool) -> bool:
+        """Moves all of it into the file and cuts it off; False when a read that goes on is in the way.
+
+        A `patient` call waits for reads, as long as the connection waits for locks.
+        """
+        self._moved |= self._pages()
+        is_empty = self._checkpoint("FULL", patient=patient)
+        self._zero_gaps()
+        is_empty = is_empty and self._checkpoint("TRUNCATE", patient=patient)
+        self._long_bytes = self._max_bytes + (0 if is_empty else self._bytes())
+        return is_empty
+
+    def close(self) -> None:
+        """To be called when every connection of this process to the file is closed."""
+        os.close(self._file)
+
+    def _checkpoint(self, mode: str, *, patient: bool) -> bool:
+        wait_ms = self._wait_ms // 2 if patient else 0  # each of two
+        self._connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        try:
+            (busy, _, _) = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {self._wait_ms}")
+        return not busy
+
+    def _bytes(self) -> int:
+        with suppress(FileNotFoundError):  # nothing was written yet
+            return os.stat(self._log_path).st_size
+        return 0
+
+    def _pages(self) -> set[int]:
+        """The numbers of the pages in it; those of old frames that nobody has overwritten yet do no harm."""
+        size = self._bytes()
+        if not size:
+            return set()
+        log = os.open(self._log_path, os.O_RDONLY)
+        try:
+            frames = range(_LOG_HEADER, size, _FRAME_HEADER + self._page_size)
+            return {int.from_bytes(os.pread(log, 4, frame), "big") for frame in frames}
+        finally:
+            os.close(log)
+
+    def _zero_gaps(self) -> None:
+        found = [self._zero_gap(number) for number in sorted(self._moved)]
+        if any(found):
+            os.fsync(self._file)
+            self._connection.execute("PRAGMA shrink_memory")
+        self._moved.clear()
+
+    def _zero_gap(self, number: int) -> bool:
+        """Whether there was anything in it."""
+        start = (number - 1) * self._page_size
+        page = os.pread(self._file, self._page_size, start) if number else b""
+        gap = dirty_gap(page, number) if len(page) == self._page_size else slice(0, 0)
+        os.pwrite(self._file, bytes(gap.stop - gap.start), start + gap.start)
+        return gap.stop > gap.start
