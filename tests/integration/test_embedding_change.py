@@ -36,7 +36,7 @@ from tests.integration.upkeep_plane import (
 
 log = logging.getLogger("memplane.tests")
 
-COUNTS = {"embedded": 1_000, "in memory": 500, "qdrant": 200, "postgres": 200}
+COUNTS = {"embedded": 400, "in memory": 300, "qdrant": 200, "postgres": 200}
 """Memories; searches in memory look at each one in Python."""
 AFTER = 20
 """Searches after the switch."""
