@@ -28,7 +28,9 @@ UNITS = {
     for name in names.split()
 }
 SPANS = {"周": "week", "星期": "week", "礼拜": "week", "月": "month", "季度": "quarter"}
-WEEKDAYS = {name: number for number, names in enumerate("一1 二2 三3 四4 五5 六6 日天7".split()) for name in names}
+WEEKDAYS = {
+    name: number for number, names in enumerate(["一1", "二2", "三3", "四4", "五5", "六6", "日天7"]) for name in names
+}
 TURNS = {"上": -1, "下": 1, "这": 0, "本": 0, "当": 0}
 EDGES = {
     **{"初": "start", "头": "start", "上旬": "early", "中旬": "mid", "中": "mid"},

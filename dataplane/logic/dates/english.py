@@ -11,11 +11,12 @@ from dataplane.logic.dates import english_words as words
 from dataplane.logic.dates import numerals
 from dataplane.logic.dates.feasts import ENGLISH as FEASTS
 from dataplane.logic.dates.grammar import (
+    Group,
     Match,
-    Rule,
     after,
     any_of,
     feast_in,
+    group,
     latest_day,
     latest_feast,
     latest_month,
@@ -24,6 +25,8 @@ from dataplane.logic.dates.grammar import (
 )
 from dataplane.logic.dates.numeric import half, quarter
 from dataplane.logic.dates.spans import (
+    DAY,
+    SATURDAY,
     TimeRange,
     about,
     ago,
@@ -54,7 +57,11 @@ def _in_days(match: Match, now: datetime) -> TimeRange:
 
 
 def _moved(match: Match, now: datetime, sign: int) -> TimeRange:
-    count, unit = sign * numerals.english(match["n"]), words.UNITS[match["u"]]
+    return moved(sign * numerals.english(match["n"]), words.UNITS[match["u"]], now)
+
+
+def moved(count: int, unit: str, now: datetime) -> TimeRange:
+    """The day so many units (a value of `words.UNITS`) later; negative: earlier."""
     if unit in _SHORT_TIMES:
         return whole("day", now + timedelta(seconds=count * _SHORT_TIMES[unit]))
     return ago("week", -2 * count, now) if unit == "fortnight" else ago(unit, -count, now)
@@ -166,6 +173,17 @@ def _feast(match: Match, now: datetime) -> TimeRange | None:
     return latest_feast(feast, now) if year is None else feast_in(feast, year, now)
 
 
+def _week_of_month(match: Match, now: datetime) -> TimeRange:
+    """The nth seven days of a month, or its nth Saturday and Sunday; the last ones may be its fourth or fifth."""
+    month, nth = _month(match, now), words.NTH.get(match["nth"])
+    if match["u"] == "week":
+        first = month.start + 7 * (nth - 1) * DAY if nth else month.end - 6 * DAY
+        return days(first, min(first + 6 * DAY, month.end))
+    saturday = month.start + (SATURDAY - month.start.weekday()) % 7 * DAY
+    weeks = nth - 1 if nth else (month.end - saturday).days // 7
+    return days(saturday + 7 * weeks * DAY, saturday + (7 * weeks + 1) * DAY)
+
+
 def _edge(match: Match, now: datetime) -> TimeRange:
     groups = match.groupdict()
     if groups.get("m"):
@@ -178,12 +196,7 @@ def _edge(match: Match, now: datetime) -> TimeRange:
 
 
 def _part_of_day(match: Match, now: datetime) -> TimeRange:
-    groups = match.groupdict()
-    if groups.get("w"):
-        day = _weekday(match, now)
-    else:
-        day = ago("day", {"this": 0, "last": 1, "yesterday": 1, "tomorrow": -1}[match["t"]], now)
-    return hours(day, *words.PARTS[match["p"]])
+    return hours(ago("day", match["t"] == "last", now), *words.PARTS[match["p"]])
 
 
 _NAMED_PART = rf"(?P<p>{any_of(words.PARTS)})"
@@ -198,52 +211,82 @@ _TO = r" ?(?:-|–|to|through|until|till|and) ?(?:the )?(?P<e>[12]?\d|3[01])(?:s
 _IN_A_YEAR = after(
     "in", "during", "since", "until", "till", "before", "after", "from", "to", "throughout", "year", "and"
 )
+_NTH_OR_LAST = rf"(?P<nth>{any_of((*words.NTH, 'last'))})"
 _EDGE = rf"(?P<e>{any_of(words.EDGES)})[ -](?:the )?"
 _SEASON = rf"(?P<s>{any_of(words.SEASONS)})"
 _FEAST = "(?P<f>" + any_of(FEASTS).replace("s\\ ", "'?s\\ ") + ")"
 _AT_FEAST = after("on", "at", "over", "during", "since", "around", "before", "after", "until", "till")
 
-RULES: tuple[Rule, ...] = (
-    rule(any_of(words.DAY_WORDS), _in_days),
-    rule(rf"(?P<t>this|last|yesterday|tomorrow) {_NAMED_PART}", _part_of_day),
-    rule(rf"{_FULL_WEEKDAY} {_NAMED_PART}", _part_of_day),
-    rule(rf"{words.COUNT} ?{words.UNIT}s?\.? (?:ago|back)", lambda match, now: _moved(match, now, -1)),
-    rule(r"half a year ago", lambda _, now: ago("month", 6, now)),
-    rule(rf"{words.COUNT} {words.UNIT}s? from now", lambda match, now: _moved(match, now, 1)),
-    rule(rf"in {words.COUNT} {words.UNIT}s?'? time", lambda match, now: _moved(match, now, 1)),
-    rule(rf"(?<!.)in {words.COUNT} {words.UNIT}s?(?!.)", lambda match, now: _moved(match, now, 1)),
-    rule(rf"{_FEW} {words.UNIT}s? (?:ago|back)", _few_ago),
-    rule(rf"(?P<t>{_AROUND}) (?:{words.COUNT}|{_FEW}) {words.UNIT}s?", _rolling),
-    rule(r"(?P<t>past) (?P<u>day|week|month|quarter|year|decade)", _rolling),
-    rule(rf"{words.SHIFT} {words.SPAN}", _turned),
-    rule(rf"{words.SPAN} before last", lambda match, now: relative(match["u"], -2, now)),
-    rule(rf"{words.SPAN} after next", lambda match, now: relative(match["u"], 2, now)),
-    rule(_FULL_WEEKDAY, _weekday),
-    rule(rf"{after('on')}{words.WEEKDAY}", _weekday),
-    rule(rf"{words.SHIFT} {words.WEEKDAY}", _turned_weekday),
-    rule(rf"{words.WEEKDAY},? (?:of )?{words.SHIFT} week", _weekday_of_week),
-    rule(rf"{words.SHIFT} week(?:'s|,? on)? {words.WEEKDAY}", _weekday_of_week),
-    rule(rf"{words.COUNT} {words.WEEKDAY}s ago", _weekdays_ago),
-    rule(rf"{_WEEKDAY_BEFORE}{words.MONTH} (?:the )?{words.DAY}{words.IN_YEAR}?", _date),
-    rule(rf"{_WEEKDAY_BEFORE}(?:the )?{words.DAY} (?:of )?{words.MONTH}{words.IN_YEAR}?", _date),
-    rule(rf"{words.MONTH} {words.DAY}{_TO}{words.IN_YEAR}?", _days_of_month),
-    rule(rf"{words.DAY}{_TO} (?:of )?{words.MONTH}{words.IN_YEAR}?", _days_of_month),
-    rule(rf"{words.MONTH}{words.IN_YEAR}", _month),
-    rule(rf"{_IN_MONTH}{_FULL_MONTH}", _month),
-    rule(_CLEAR_MONTH, _month),
-    rule(rf"{words.SHIFT} {_FULL_MONTH}", _turned_month),
-    rule(rf"(?:the )?{words.DAY} of {words.SHIFT} month", _day_of_month),
-    rule(rf"{after('on')}the {words.DAY}(?<=st|nd|rd|th)(?! (?!of|at|in|from)[a-z])", _day_of_month),
-    rule(rf"{_IN_A_YEAR}{words.YEAR}(?![-/.]\d){words.NOT_COUNTED}", _whole_year),
-    rule(rf"(?<!.){words.YEAR}(?!.)", _whole_year),
-    rule(rf"(?P<dd>(?:1[89]|20)\d0)'?s|the '?(?:(?P<d2>[0-9]0)'?s|(?P<dw>{any_of(words.DECADES)}))", _decade),
-    rule(rf"(?P<nth>{any_of(words.NTH)}) (?P<p>quarter|half)(?:{words.IN_YEAR}| of the year)", _part_of_year),
-    rule(rf"{words.SHIFT} {_SEASON}", _season),
-    rule(rf"{_SEASON}{words.IN_YEAR}", _season),
-    rule(rf"(?P<t>last|this|next) {_FEAST}", _feast),
-    rule(rf"{_FEAST}{words.IN_YEAR}", _feast),
-    rule(rf"{_AT_FEAST}{_FEAST}", _feast),
-    rule(rf"{_EDGE}{words.MONTH}{words.IN_YEAR}?", _edge),
-    rule(rf"{_EDGE}{words.YEAR}", _edge),
-    rule(rf"{_EDGE}(?:{words.SHIFT} )?{words.SPAN}", _edge),
+_UNIT_WORDS = (*words.UNITS, *(f"{name}s" for name in words.UNITS))
+
+GROUPS: tuple[Group, ...] = (
+    group(words.DAY_WORDS, rule(any_of(words.DAY_WORDS), _in_days)),
+    group(words.PARTS, rule(rf"(?P<t>this|last) {_NAMED_PART}", _part_of_day)),
+    group(
+        _UNIT_WORDS,
+        rule(rf"{words.COUNT} ?{words.UNIT}s?\.? (?:ago|back)", lambda match, now: _moved(match, now, -1)),
+        rule(r"half a year ago", lambda _, now: ago("month", 6, now)),
+        rule(rf"{words.COUNT} {words.UNIT}s? from now", lambda match, now: _moved(match, now, 1)),
+        rule(rf"in {words.COUNT} {words.UNIT}s?'? time", lambda match, now: _moved(match, now, 1)),
+        rule(rf"(?<!.)in {words.COUNT} {words.UNIT}s?(?!.)", lambda match, now: _moved(match, now, 1)),
+        rule(rf"{_FEW} {words.UNIT}s? (?:ago|back)", _few_ago),
+        rule(rf"(?P<t>{_AROUND}) (?:{words.COUNT}|{_FEW}) {words.UNIT}s?", _rolling),
+        rule(r"(?P<t>past) (?P<u>day|week|month|quarter|year|decade)", _rolling),
+        rule(rf"{words.SHIFT} {words.SPAN}", _turned),
+        rule(rf"{words.SPAN} before last", lambda match, now: relative(match["u"], -2, now)),
+        rule(rf"{words.SPAN} after next", lambda match, now: relative(match["u"], 2, now)),
+        rule(rf"{_EDGE}(?:{words.SHIFT} )?{words.SPAN}", _edge),
+    ),
+    group(
+        (*words.WEEKDAYS, *(f"{name}s" for name in words.WEEKDAYS)),
+        rule(_FULL_WEEKDAY, _weekday),
+        rule(rf"{after('on')}{words.WEEKDAY}", _weekday),
+        rule(rf"{words.SHIFT} {words.WEEKDAY}", _turned_weekday),
+        rule(rf"{words.WEEKDAY},? (?:of )?{words.SHIFT} week", _weekday_of_week),
+        rule(rf"{words.SHIFT} week(?:'s|,? on)? {words.WEEKDAY}", _weekday_of_week),
+        rule(rf"{words.COUNT} {words.WEEKDAY}s ago", _weekdays_ago),
+    ),
+    group(
+        words.MONTHS,
+        rule(rf"{_WEEKDAY_BEFORE}{words.MONTH} (?:the )?{words.DAY}{words.IN_YEAR}?", _date),
+        rule(rf"{_WEEKDAY_BEFORE}(?:the )?{words.DAY} (?:of )?{words.MONTH}{words.IN_YEAR}?", _date),
+        rule(rf"{words.MONTH} {words.DAY}{_TO}{words.IN_YEAR}?", _days_of_month),
+        rule(rf"{words.DAY}{_TO} (?:of )?{words.MONTH}{words.IN_YEAR}?", _days_of_month),
+        rule(rf"{words.MONTH}{words.IN_YEAR}", _month),
+        rule(rf"{_IN_MONTH}{_FULL_MONTH}", _month),
+        rule(_CLEAR_MONTH, _month),
+        rule(rf"{words.SHIFT} {_FULL_MONTH}", _turned_month),
+        rule(rf"{_EDGE}{words.MONTH}{words.IN_YEAR}?", _edge),
+        rule(rf"{_NTH_OR_LAST} (?P<u>week|weekend) (?:of|in) {words.MONTH}{words.IN_YEAR}?", _week_of_month),
+    ),
+    group(
+        ("st", "nd", "rd", "th"),
+        rule(rf"(?:the )?{words.DAY} of {words.SHIFT} month", _day_of_month),
+        rule(rf"{after('on')}the {words.DAY}(?<=st|nd|rd|th)(?! (?!of|at|in|from)[a-z])", _day_of_month),
+    ),
+    group(
+        ("####",),
+        rule(rf"{_IN_A_YEAR}{words.YEAR}(?![-/.]\d){words.NOT_COUNTED}", _whole_year),
+        rule(rf"(?<!.){words.YEAR}(?!.)", _whole_year),
+        rule(rf"{_EDGE}{words.YEAR}", _edge),
+    ),
+    group(
+        ("s", *words.DECADES),
+        rule(rf"(?P<dd>(?:1[89]|20)\d0)'?s|the '?(?:(?P<d2>[0-9]0)'?s|(?P<dw>{any_of(words.DECADES)}))", _decade),
+    ),
+    group(
+        ("quarter", "half"),
+        rule(rf"(?P<nth>{any_of(words.NTH)}) (?P<p>quarter|half)(?:{words.IN_YEAR}| of the year)", _part_of_year),
+    ),
+    group(
+        words.SEASONS,
+        rule(rf"{words.SHIFT} {_SEASON}", _season),
+        rule(rf"{_SEASON}{words.IN_YEAR}", _season),
+    ),
+    group(
+        {word for name in FEASTS for word in (name.split()[0], name.split()[0].removesuffix("s"))},
+        rule(rf"(?P<t>last|this|next) {_FEAST}", _feast),
+        rule(rf"{_FEAST}{words.IN_YEAR}", _feast),
+        rule(rf"{_AT_FEAST}{_FEAST}", _feast),
+    ),
 )

@@ -3,13 +3,26 @@
 from dataplane.logic.dates import numerals
 from dataplane.logic.dates.grammar import any_of
 
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
 CLEAR_MONTHS = frozenset(MONTHS) - {"march", "april", "may", "june", "august"}
 """Months that are nothing else: no verb, adjective or first name."""
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
 
-FULL_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+FULL_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _SHORT_WEEKDAYS = ("mon", "tue tues", "wed", "thu thur thurs", "fri", "sat", "sun")
 WEEKDAYS = {name: number for number, name in enumerate(FULL_WEEKDAYS)}
 WEEKDAYS |= {short: number for number, shorts in enumerate(_SHORT_WEEKDAYS) for short in shorts.split()}
@@ -59,7 +72,7 @@ DAY_WORDS = {
 }
 PARTS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 24)}
 """Hours of a day from which and to which each goes."""
-_DECADES = "twenties thirties forties fifties sixties seventies eighties nineties".split()
+_DECADES = ["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"]
 DECADES = {name: (n + 2) * 10 for n, name in enumerate(_DECADES)}
 
 MONTH = rf"(?P<m>{any_of(MONTHS)})\.?"

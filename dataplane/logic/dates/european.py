@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from dataplane.logic.dates import european_words as words
 from dataplane.logic.dates.european_words import Language
-from dataplane.logic.dates.grammar import Match, Meaning, Rule, any_of, latest_day, rule
+from dataplane.logic.dates.grammar import Group, Match, Meaning, Rule, any_of, group, latest_day, rule
 from dataplane.logic.dates.spans import TimeRange, about, ago, latest_weekday, month_of, on, relative, weekday_of, whole
 
 _FEW = ((5, 2), (3, 1))
@@ -19,6 +19,8 @@ _GERMANIC = re.compile(
 )
 _YEAR = r"(?P<y>(?:1[89]|20|21)\d\d)"
 _MONTH = rf"(?P<m>{any_of(words.MONTHS)})"
+_DAY = r"(?P<d>0?[1-9]|[12]\d|3[01])"
+_ONE_AGO = {"неделю": "week", "месяц": "month", "год": "year"}
 _OF = r"(?:,? (?:del? |di |do )?|\. )"
 
 
@@ -84,22 +86,26 @@ def _rules_of(language: Language) -> Iterator[Rule]:
         yield rule(rf"{before}(?:{few}) (?:{units}){behind}", _few_ago)
 
 
-SHARED_RULES: tuple[Rule, ...] = (
-    rule(
-        rf"(?P<d>0?[1-9]|[12]\d|3[01])(?:er|\.|o)? (?:de |di |d')?{_MONTH}(?:{_OF}{_YEAR})?",
-        _day_of_month,
+def _group_of(language: Language) -> Group:
+    return group((*language.units.values(), *language.weekdays), *_rules_of(language))
+
+
+GROUPS: tuple[Group, ...] = (
+    group(
+        words.MONTHS,
+        rule(rf"{_DAY}(?:er|\.|o)? (?:de |di |d')?{_MONTH}(?:{_OF}{_YEAR})?", _day_of_month),
+        rule(rf"{_MONTH}{_OF}{_YEAR}", lambda match, now: month_of(int(match["y"]), words.MONTHS[match["m"]], now)),
     ),
-    rule(rf"{_MONTH}{_OF}{_YEAR}", lambda match, now: month_of(int(match["y"]), words.MONTHS[match["m"]], now)),
-    rule(any_of(words.DAY_WORDS), lambda match, now: ago("day", -words.DAY_WORDS[match[0]], now)),
-    rule(r"hier", _french_yesterday),
-    rule(r"(?<!guten )(?<!heute )(?<!gestern )(?<!am )(?<!jeden )(?<!goede )morgen", _tomorrow),
-    rule(r"(?<!la )(?<!esta )manana", _tomorrow),
-)
-LATIN_RULES: tuple[Rule, ...] = tuple(each for language in words.LATIN for each in _rules_of(language))
-CYRILLIC_RULES: tuple[Rule, ...] = (
-    *_rules_of(words.RUSSIAN),
-    rule(
-        r"(?P<unit>недел[юя]|месяц|год) назад",
-        lambda m, now: ago({"н": "week", "м": "month"}.get(m[0][0], "year"), 1, now),
+    group(
+        (*words.DAY_WORDS, "hier", "morgen", "manana"),
+        rule(any_of(words.DAY_WORDS), lambda match, now: ago("day", -words.DAY_WORDS[match[0]], now)),
+        rule(r"hier", _french_yesterday),
+        rule(r"(?<!guten )(?<!heute )(?<!gestern )(?<!am )(?<!jeden )(?<!goede )morgen", _tomorrow),
+        rule(r"(?<!la )(?<!esta )manana", _tomorrow),
+    ),
+    *(_group_of(language) for language in words.LANGUAGES),
+    group(
+        _ONE_AGO,
+        rule(rf"(?:{any_of(_ONE_AGO)}) назад", lambda match, now: ago(_ONE_AGO[match[0].split()[0]], 1, now)),
     ),
 )

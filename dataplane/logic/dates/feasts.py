@@ -13,6 +13,9 @@ _SPRING = "0219 0208 0128 0216 0205 0125 0212 0201 0122 0210 0129 0217 0206 0126
 _DRAGON = "0620 0609 0530 0618 0607 0625 0614 0603 0622 0610 0531 0619 0609 0528 0616 0605 0624 0612 0601 0620 0610"
 _AUTUMN = "0927 0915 1004 0924 0913 1001 0921 0910 0929 0917 1006 0925 0915 1003 0922 0912 1001 0919 0908 0927 0916"
 
+_QIXI = "0820 0809 0828 0817 0807 0825 0814 0804 0822 0810 0829 0819 0808 0826 0816 0805 0824 0812 0801 0820 0810"
+_NINTH = "1021 1009 1028 1017 1007 1025 1014 1004 1023 1011 1029 1018 1008 1026 1016 1005 1024 1012 1001 1020 1009"
+
 Rule = Callable[[int], date | None]
 
 
@@ -51,11 +54,20 @@ def _easter(year: int) -> date:
     return date(year, month, day + 1)
 
 
+def _qingming(year: int) -> date | None:
+    """By the rule for the 21st century: ⌊0.2422 y + 4.81⌋ − ⌊y / 4⌋ April, y the last two figures of the year."""
+    if not 2000 <= year < 2100:
+        return None
+    short = year % 100
+    return date(year, 4, int(0.2422 * short + 4.81) - short // 4)
+
+
 CHINESE: Mapping[str, Rule] = {
     "元旦": _fixed(1, 1),
     "情人节": _fixed(2, 14),
     "妇女节": _fixed(3, 8),
     "愚人节": _fixed(4, 1),
+    "清明": _qingming,
     "劳动节": _fixed(5, 1),
     "五一": _fixed(5, 1),
     "青年节": _fixed(5, 4),
@@ -76,7 +88,9 @@ CHINESE: Mapping[str, Rule] = {
     "春节": _lunar(_SPRING),
     "元宵": _lunar(_SPRING, 14),
     "端午": _lunar(_DRAGON),
+    "七夕": _lunar(_QIXI),
     "中秋": _lunar(_AUTUMN),
+    "重阳": _lunar(_NINTH),
 }
 ENGLISH: Mapping[str, Rule] = {
     "new years day": _fixed(1, 1),

@@ -12,9 +12,12 @@ from dataplane.logic.dates.spans import TimeRange, month_of, on, past_year, whol
 
 LONGEST = 1000
 """Characters of a text that are read."""
+_WORDS = re.compile(r"[a-z\u00df-\u024f\u0370-\u04ff]+|\d+")
 _SPACES = re.compile(r"\s+")
 LETTERS = r"0-9a-z_\u00df-\u024f\u0370-\u04ff"
 """Inside of brackets: what makes words of scripts that put spaces between them, after folding."""
+LAST_SPACED = "\u2e7f"
+"""The scripts behind it put no spaces between words."""
 Match = re.Match[str]
 Meaning = Callable[[Match, datetime], TimeRange | None]
 """May return None, or raise ValueError or OverflowError, where the match stands for no time of the calendar."""
@@ -26,6 +29,28 @@ class Rule:
 
     pattern: re.Pattern[str]
     meaning: Meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rules that can match only where a text has one of these words (as `words_of` tells them)."""
+
+    words: frozenset[str]
+    rules: tuple[Rule, ...]
+
+
+def group(words: Iterable[str], *rules: Rule) -> Group:
+    """A group for these words, and for those within them."""
+    named = tuple(words)
+    return Group(words_of(" ".join(named)).union(named), rules)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Words, the single characters of scripts without spaces, and of each number as many # as it has figures."""
+    words = _WORDS.findall(text)
+    return frozenset(
+        (*words, *(c for c in text if c > LAST_SPACED), *("#" * len(word) for word in words if word.isdecimal()))
+    )
 
 
 def folded(text: str) -> str:

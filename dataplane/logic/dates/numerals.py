@@ -1,12 +1,32 @@
 """Numbers as the grammars meet them: digits, English words below a hundred, Chinese numerals."""
 
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_UNITS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _HAN_DIGITS = {
-    digit: value for value, digits in enumerate("零〇 一 二两 三 四 五 六 七 八 九".split()) for digit in digits
+    digit: value
+    for value, digits in enumerate(["零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"])
+    for digit in digits
 }
 _HAN_PLACES = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
 

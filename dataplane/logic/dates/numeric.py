@@ -5,7 +5,7 @@ A figure that is part of something longer (an address, a version, a telephone nu
 
 from datetime import date, datetime
 
-from dataplane.logic.dates.grammar import LETTERS, Match, Rule, rule
+from dataplane.logic.dates.grammar import LETTERS, Group, Match, group, rule
 from dataplane.logic.dates.spans import TimeRange, days, month_of, on, relative, shift, whole
 
 _YEAR = r"(?P<y>(?:1[89]|20|21)\d\d)"
@@ -48,7 +48,7 @@ def _part_of_year(match: Match, now: datetime) -> TimeRange:
 
 
 def _last_part(match: Match, now: datetime) -> TimeRange:
-    """ "last Q4": as it began last before the present one."""
+    """The quarter or half as it began last before the present one."""
     unit = "quarter" if match["k"] == "q" else "half"
     present = _part_of_year(match, now)
     return present if present.end < now else relative(unit, 0, shift(present.start, "year", -1))
@@ -60,17 +60,23 @@ def _week(match: Match, now: datetime) -> TimeRange:
     return days(on(now, first.year, first.month, first.day), on(now, last.year, last.month, last.day))
 
 
-RULES: tuple[Rule, ...] = (
-    rule(rf"{_APART}{_YEAR}(?P<s>[-/.])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?){_CLOCK}{_ENDS}", _ymd),
-    rule(rf"{_APART}(?P<a>\d\d?)(?P<s>[/.-])(?P<b>\d\d?)(?P=s){_YEAR}{_ENDS}", _dotted),
-    rule(rf"{_APART}{_YEAR}[-/](?P<m>0[1-9]|1[0-2]){_ENDS}", _month),
-    rule(
-        rf"{_YEAR}[- /]?(?:(?P<k>q)(?P<n>[1-4])|w(?P<w>[0-5]\d))",
-        lambda m, n: (_part_of_year if m["k"] else _week)(m, n),
+GROUPS: tuple[Group, ...] = (
+    group(
+        ("####",),
+        rule(rf"{_APART}{_YEAR}(?P<s>[-/.])(?P<m>\d\d?)(?P=s)(?P<d>\d\d?){_CLOCK}{_ENDS}", _ymd),
+        rule(rf"(?<!version ){_APART}(?P<a>\d\d?)(?P<s>[/.-])(?P<b>\d\d?)(?P=s){_YEAR}{_ENDS}", _dotted),
+        rule(rf"{_APART}{_YEAR}[-/](?P<m>0[1-9]|1[0-2]){_ENDS}", _month),
+        rule(
+            rf"{_YEAR}[- /]?(?:(?P<k>q)(?P<n>[1-4])|w(?P<w>[0-5]\d))",
+            lambda m, n: (_part_of_year if m["k"] else _week)(m, n),
+        ),
+        rule(rf"{_YEAR}[- /]?(?P<k>h)(?P<n>[12])", _part_of_year),
+        rule(rf"(?P<k>q)(?P<n>[1-4])[- /,]{{0,2}}(?:of )?(?:fy)?{_YEAR}", _part_of_year),
+        rule(rf"(?P<k>h)(?P<n>[12])[- /,]{{0,2}}(?:of )?(?:fy)?{_YEAR}", _part_of_year),
     ),
-    rule(rf"{_YEAR}[- /]?(?P<k>h)(?P<n>[12])", _part_of_year),
-    rule(rf"(?P<k>q)(?P<n>[1-4])[- /,]{{0,2}}(?:of )?(?:fy)?{_YEAR}", _part_of_year),
-    rule(rf"(?P<k>h)(?P<n>[12])[- /,]{{0,2}}(?:of )?(?:fy)?{_YEAR}", _part_of_year),
-    rule(r"last (?:(?P<k>q)(?P<n>[1-4]))", _last_part),
-    rule(r"(?:in|during|of|for|since|this) (?:(?P<k>q)(?P<n>[1-4]))", _part_of_year),
+    group(
+        ("q",),
+        rule(r"last (?:(?P<k>q)(?P<n>[1-4]))", _last_part),
+        rule(r"(?:in|during|of|for|since|this) (?:(?P<k>q)(?P<n>[1-4]))", _part_of_year),
+    ),
 )

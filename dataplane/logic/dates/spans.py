@@ -14,8 +14,9 @@ TICK = timedelta(microseconds=1)
 SATURDAY = 5
 UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "half": 182, "year": 365}
 MONTHS_IN = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
-YEAR_EDGE_MONTHS = 2
-"""Months that count as the beginning, and as the end, of a year."""
+PARTS_OF_YEAR = {"start": (0, 2), "end": (10, 12), "early": (0, 4), "mid": (4, 8), "late": (8, 12)}
+"""Months after which each begins and ends."""
+MOST_YEARS_AGO = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ def ago(unit: str, count: int, now: datetime) -> TimeRange:
     """One day, `count` units before now; negative: after. The blur is half a unit, nothing for days."""
     if unit == "weekend":
         return weekend(-count, now)
+    if unit in ("year", "decade") and count * MONTHS_IN[unit] > 12 * MOST_YEARS_AGO:
+        raise ValueError(f"{count} {unit}s ago is not of anyone's memory")
     day = whole("day", shift(now, unit, -count))
     return day if unit == "day" else replace(day, blur=UNIT_DAYS.get(unit, 3650) * DAY / 2)
 
@@ -98,6 +101,11 @@ def about(few: tuple[int, int], unit: str, now: datetime) -> TimeRange | None:
 def rolling(unit: str, count: int, now: datetime) -> TimeRange:
     """From the day `count` units ago until today; negative: from today on."""
     return days(shift(now, unit, -count), now)
+
+
+def latest_weekend(now: datetime) -> TimeRange:
+    """The weekend that began last, today included."""
+    return weekend(0 if now.weekday() >= SATURDAY else -1, now)
 
 
 def month_of(year: int, month: int, now: datetime) -> TimeRange:
@@ -132,20 +140,15 @@ def season(year: int, first_month: int, now: datetime) -> TimeRange:
 
 
 def part(found: TimeRange, which: str) -> TimeRange:
-    """A third of a range: `early`, `mid`, `late`; `start` and `end` are the same, but two months of a year."""
+    """A third of a range: `early`, `mid`, `late`; `start` and `end` are the same, but of a year two months."""
     length = (found.end - found.start).days + 1
-    if which in ("start", "end") and length >= 365:
-        return _edge_of_year(found, which)
+    if 365 <= length <= 366:
+        first, last = PARTS_OF_YEAR[which]
+        return days(shift(found.start, "month", first), shift(found.start, "month", last) - DAY)
     third = max(1, length // 3)
-    first = {"early": 0, "start": 0, "mid": third, "late": 2 * third, "end": 2 * third}[which]
-    last = {"early": third, "start": third, "mid": 2 * third}.get(which, length)
-    return days(found.start + first * DAY, found.start + max(first, last - 1) * DAY)
-
-
-def _edge_of_year(found: TimeRange, which: str) -> TimeRange:
-    if which == "start":
-        return days(found.start, shift(found.start, "month", YEAR_EDGE_MONTHS) - DAY)
-    return days(shift(found.end.replace(day=1), "month", 1 - YEAR_EDGE_MONTHS), found.end)
+    begins = {"early": 0, "start": 0, "mid": third, "late": 2 * third, "end": 2 * third}[which]
+    ends = {"early": third, "start": third, "mid": 2 * third}.get(which, length)
+    return days(found.start + begins * DAY, found.start + max(begins, ends - 1) * DAY)
 
 
 def _week(moment: datetime) -> TimeRange:
