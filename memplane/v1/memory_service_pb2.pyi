@@ -988,8 +988,9 @@ class ForgetMemoryResponse(_message.Message):
         rewritten without it within seconds to about a minute, one rewrite for all that was erased by then. Repeat the call
         with the same request_id to see what is left. Not named is what MemPlane cannot hurry: indexes on PostgreSQL and
         Qdrant, whose servers rewrite their files when they see fit. Nor is the record store. SQLite overwrites what it
-        erases before the call returns, or with the next write where a reader still holds its log; PostgreSQL keeps it in
-        its tables' files until they are vacuumed, and in its write-ahead log until that is recycled.
+        erases before the call returns, within a second of the end of a read that still holds its log, or as it next starts
+        when it was killed before; PostgreSQL keeps it in its tables' files until they are vacuumed, and in its write-ahead
+        log until that is recycled.
         """
 
     def __init__(

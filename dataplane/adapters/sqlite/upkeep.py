@@ -47,8 +47,8 @@ SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM memory_versions WHERE memory_id = 
 def erase(connection: sqlite3.Connection, erasure: Erasure) -> int:
     """Removes a memory and leaves a tombstone; the outbox position of its removal. See RecordStore.erase.
 
-    With `secure_delete` its pages are overwritten; what the write-ahead log holds goes with the checkpoint that the
-    writer makes after this.
+    With `secure_delete` its rows are overwritten; what the write-ahead log and gaps of pages hold goes when the writer
+    empties the log after this, see `log`.
     """
     memory_id = erasure.memory_id
     current = find_in_scope(connection, erasure.scope, memory_id)
