@@ -47,7 +47,8 @@ class ProjectorOptions:
     `doubt_s`: see `pipelines.hand`. `poll_s`: how long an idle projector trusts that nobody else has committed. Between
     tries the back-off doubles from `backoff_s` to `max_backoff_s`; a row that fails waits `retry_s`, twice that the
     next time, and is given up after `attempts`. `heartbeat_s`: between registrations; an index that nobody registered
-    for `unseen_s` is retired. `level_wait_s`: how long a start waits for indexes to be level.
+    for `unseen_s` is retired. `level_wait_s`: how long a start waits for indexes to be level. `purge_turn`: projectors
+    with the same options purge one at a time.
     """
 
     owner: str
@@ -64,6 +65,7 @@ class ProjectorOptions:
     unseen_s: float = 7 * 86_400.0
     level_wait_s: float = 20.0
     purge: PurgeOptions = field(default_factory=PurgeOptions)
+    purge_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def hand(self, target: str) -> HandOptions:
         """How the projector of an index holds rows."""
@@ -99,7 +101,7 @@ class Projector:
         self._levelling = Levelling(store, projection, options.batch_size, self._deadline)
         self._filling = Filling(store, projection.target, options.batch_size, self._deadline)
         self._filler: asyncio.Task[None] | None = None
-        self._purge = Purge(store, projection.target, projection.index, options.purge)
+        self._purge = Purge(store, projection.target, projection.index, options.purge, options.purge_turn)
         self._wake = asyncio.Event()
         self._moved = asyncio.Condition()
         self._running = asyncio.Event()

@@ -24,13 +24,15 @@ class PurgeOptions:
 
     The delay lets many erasures share a purge, and so does the rest after one: `rest_ratio` times as long as it took,
     for who forgets all the time would have the index copied all the time. `again_s` is to a next try of one that came
-    too early (NotYet), `retry_s` of one that failed. Unmeasured.
+    too early (NotYet), `retry_s` of one that failed, `turn_s` to a next look whether another index's purge is over.
+    Unmeasured.
     """
 
     delay_s: float = 5.0
     rest_ratio: float = 9.0
     patience_s: float = 60.0
     again_s: float = 10.0
+    turn_s: float = 0.5
     retry_s: float = 60.0
     timeout_s: float = 600.0
 
@@ -43,12 +45,16 @@ def marker_of(target: str) -> str:
 class Purge:
     """The purge of one index: due after an erasure, until it is done."""
 
-    def __init__(self, store: RecordStore, target: str, index: Index, options: PurgeOptions):
+    def __init__(
+        self, store: RecordStore, target: str, index: Index, options: PurgeOptions, turn: asyncio.Lock | None = None
+    ):
+        """`turn` is held while the index is purged: of the indexes that share one, one is purged at a time."""
         self._store = store
         self._target = target
         self._marker = marker_of(target)
         self._index = index
         self._options = options
+        self._turn = turn or asyncio.Lock()
         self._at_s: float | None = None
         self._rested_at_s = 0.0
         self._asked = 0  # the marker when the index was first asked for the purge that it has not finished
@@ -61,8 +67,10 @@ class Purge:
 
     @property
     def wait_s(self) -> float | None:
-        """Seconds until it is time; None when nothing is due."""
-        return None if self._at_s is None else max(0.0, self._at_s - _now_s())
+        """Seconds until it is time, or until a next look whether it is; None when nothing is due."""
+        if self._at_s is None:
+            return None
+        return max(self._options.turn_s if self._turn.locked() else 0.0, self._at_s - _now_s())
 
     async def load(self, deadline_s: float) -> None:
         """Learns what another process left to be purged, or is about to."""
@@ -89,9 +97,12 @@ class Purge:
         patience_s = 0.0 if drained or self._asked else self._options.patience_s
         if self._at_s is None or started_s < self._at_s + patience_s:
             return
+        if self._turn.locked():  # not waited for: the index follows the outbox meanwhile
+            return
         self._at_s = started_s + self._options.retry_s
         try:
-            is_done = await self._run(started_s + self._options.timeout_s)
+            async with self._turn:
+                is_done = await self._run(started_s + self._options.timeout_s)
         except BackendUnavailable as error:
             self._postpone(error, started_s)
             return

@@ -1,4 +1,4 @@
-"""Small JSON files that are whole whenever a process is killed."""
+"""Small JSON files that are whole whenever a process is killed, and large ones brought to the disk."""
 
 import json
 import os
@@ -6,6 +6,8 @@ from pathlib import Path
 
 COMING = ".next"
 """Ends the name of a file that is being written."""
+LARGE_BYTES = 2 * 1024 * 1024
+"""From here on: Edge's log, and its pages of vectors, payloads and postings; all else is 1 MiB or less."""
 
 
 def write_whole(path: Path, content: object) -> None:
@@ -38,5 +40,25 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_large(folder: Path) -> None:
+    """Has the disk take what was written to the files of LARGE_BYTES or more below a folder. Raises OSError."""
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            _sync_if_large(f"{inside}/{name}")
+
+
+def _sync_if_large(path: str) -> None:
+    try:
+        if os.stat(path).st_size < LARGE_BYTES:
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return  # put in another's place
+    try:
+        os.fdatasync(descriptor)
     finally:
         os.close(descriptor)

@@ -1,75 +1,60 @@
 """One Edge shard in a folder of its own: opening, guarding, writing in slices, and what both indexes share.
 
-Edge (0.9.0) lets go of the interpreter while it works, and most calls take less than a hop to a thread would: they run
-on the loop, large work in slices with the loop's turn between them. `flush` waits for the disk (50 to 500 ms) and runs
-in a thread; until then writes are in Edge's log, without fsync. Its optimizer is never run: it keeps the cores busy for
-seconds, and up to 100,000 memories plain segments answer in milliseconds. The price: overwritten and deleted points
-stay on disk, 2 KB for each of 384 dimensions, until `purge` copies the living ones into a new shard (all measured
-2026-11). On a full disk nothing is written, not even by opening: see `room`; what is open is searched on.
+Edge (0.9.0) holds the interpreter in every call, and most take less than a hop to a thread would: they run on the
+loop, large work in slices with the loop's turn between them. What waits for the disk is done step by step, and the
+disk has taken most of it before Edge asks: see `engine`. Until a flush writes are in Edge's log, without fsync. Its
+optimizer is never run: it keeps the cores busy for seconds, and up to 100,000 memories plain segments answer in
+milliseconds. The price: overwritten and deleted points stay on disk, 2 KB for each of 384 dimensions, until `purge`
+copies the living ones into a new shard (all measured 2026-11). On a full disk nothing is written, not even by opening:
+see `room` and `blocks`; what is open is searched on.
 """
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from qdrant_edge import (
-    CountRequest,
-    EdgeConfig,
-    EdgeShard,
-    FloatIndexParams,
-    KeywordIndexParams,
-    Point,
-    QueryRequest,
-    UpdateOperation,
-)
+from qdrant_edge import CountRequest, EdgeShard, Point, QueryRequest, UpdateOperation
 
 from dataplane.adapters.edge import requests
+from dataplane.adapters.edge.engine import Engine, ShardSpec, field_updates, guarded
 from dataplane.adapters.edge.filters import translate
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.edge.requests import PAGE, SLICE, PointId, ScopedQuery, point_id
 from dataplane.adapters.edge.room import DiskRoom
-from dataplane.adapters.payload_filters import RANGE_FIELDS, passes, rows_in
+from dataplane.adapters.payload_filters import passes, rows_in
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Held, IndexKey, Scope
 from dataplane.ports import Examination
 
 FORMAT = 5
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
+COPIED_UNFLUSHED = 5_000
+"""Points that a purge copies between two flushes, each of which holds the interpreter. Unmeasured."""
+COPY_REST = 1.0
+"""How long a purge rests after a slice, as a multiple of what that took: a call takes dozens of the loop's turns, and
+would wait for a slice in each. Unmeasured."""
 
-FieldIndex = KeywordIndexParams | FloatIndexParams
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class ShardSpec:
-    """What a shard is made of. A shard on disk made to another `identity` is thrown away."""
-
-    backend: str
-    identity: Mapping[str, str | int]
-    config: EdgeConfig
 
 
 class Shard:
     """An open Edge shard. `recreated` tells that it was made anew, so that everything must be projected again.
 
-    Edge reports every failure as a bare Exception, and a panic in its core as a BaseException of its own; both leave
-    here as BackendUnavailable.
+    Whatever Edge reports leaves here as BackendUnavailable.
     """
 
     def __init__(
-        self, folder: ShardFolder, spec: ShardSpec, room: DiskRoom, shard: EdgeShard, *, recreated: bool
+        self, folder: ShardFolder, spec: ShardSpec, room: DiskRoom, engine: Engine, *, recreated: bool
     ) -> None:
         self._folder = folder
         self._room = room
         self._spec = spec
-        self._shard: EdgeShard | None = shard
+        self._engine: Engine | None = engine
         self._writing = asyncio.Lock()
         self._keeping = asyncio.Lock()  # of beacons, which do not wait for other writes
         self.recreated = recreated
@@ -82,16 +67,12 @@ class Shard:
         """
         owned, room = ShardFolder(folder, {"format": FORMAT, **spec.identity}), DiskRoom(folder, spec.backend)
         room.require()
-        current = _guarded(spec, owned.current)
-        if current is not None:
-            try:
-                shard = _guarded(spec, lambda: EdgeShard.load(str(current)))
-            except BackendUnavailable:
-                pass  # A projection is rebuilt, not repaired.
-            else:
-                _guarded(spec, owned.remove_others)
-                return cls(owned, spec, room, shard, recreated=False)
-        return cls(owned, spec, room, _guarded(spec, lambda: _anew(owned, spec)), recreated=True)
+        current = guarded(spec.backend, owned.current)
+        engine = None if current is None else Engine.load(current, spec)
+        if engine is None:  # A projection is rebuilt, not repaired.
+            return cls(owned, spec, room, guarded(spec.backend, lambda: _anew(owned, spec)), recreated=True)
+        guarded(spec.backend, owned.remove_others)
+        return cls(owned, spec, room, engine, recreated=False)
 
     async def upsert(self, points: Iterable[Point], deadline_s: float) -> None:
         """Makes and writes points in slices; each slice is whole, in order."""
@@ -178,52 +159,63 @@ class Shard:
         await self._stand(deadline_s)
         async with self._turn(deadline_s):
             self._room.require()
-            await self._in_thread(self._live(deadline_s).flush)
+            await self._flush(self._live(deadline_s))
 
     async def clear(self, deadline_s: float) -> None:
         """Makes the shard anew, empty."""
         async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
             self._room.require()
-            self._call(EdgeShard.close, deadline_s)
+            self._live(deadline_s).close()
             self._make_anew()
 
     async def purge(self, deadline_s: float) -> None:
         """Copies the living points into a new shard and removes the old one with all that it still holds.
 
-        Stopped or killed on the way, the old shard stays in force. Making, flushing and closing run in threads, since
-        they wait for the disk; the points are copied in slices. Searches go on, writes wait.
+        Stopped or killed on the way, the old shard stays in force. Searches go on, writes wait.
         """
         async with self._turn(deadline_s):
             self._room.require()
             old, path = self._live(deadline_s), await self._in_thread(self._folder.spare)
-            fresh = await self._in_thread(lambda: _create(path, self._spec))
+            fresh = await self._in_thread(lambda: Engine.create(path, self._spec))
             try:
                 await self._copy(fresh, deadline_s)
-                await self._in_thread(fresh.flush)
+                await self._flush(fresh)
                 await self._in_thread(lambda: self._folder.announce(path))
-                _guarded(self._spec, self._folder.switch)
+                guarded(self._spec.backend, self._folder.switch)
             except BaseException:
                 with suppress(BackendUnavailable):  # What stays is removed by the next purge, or at the next opening.
-                    _guarded(self._spec, lambda: _discard(fresh, path))
+                    fresh.discard()
                 raise
-            self._shard = fresh
+            self._engine = fresh
             await self._in_thread(lambda: _retire(old, self._folder))
 
-    async def _copy(self, fresh: EdgeShard, deadline_s: float) -> None:
+    async def _copy(self, fresh: Engine, deadline_s: float) -> None:
+        for operation in field_updates():
+            await self._in_thread(partial(fresh.update, operation))
         offset: PointId | None = None
+        unflushed = 0
         while True:
+            started_s = asyncio.get_running_loop().time()
             records, offset = self._call(partial(requests.scroll_whole, offset), deadline_s)
             points = [Point(record.id, record.vector or {}, record.payload) for record in records]
             if points:
                 self._room.require()
-                _guarded(self._spec, partial(fresh.update, UpdateOperation.upsert_points(points)))
+                fresh.update(UpdateOperation.upsert_points(points))
             if offset is None:
                 return
-            await asyncio.sleep(0)
+            await asyncio.sleep(COPY_REST * (asyncio.get_running_loop().time() - started_s))
+            unflushed += len(points)
+            if unflushed >= COPIED_UNFLUSHED:
+                await self._flush(fresh)
+                unflushed = 0
+
+    async def _flush(self, engine: Engine) -> None:
+        await self._in_thread(engine.settle)
+        await self._in_thread(engine.flush)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         """Runs what waits for the disk. Cancelled, it still ends before anybody else touches the shard or its files."""
-        running = asyncio.ensure_future(asyncio.to_thread(partial(_guarded, self._spec, work)))
+        running = asyncio.ensure_future(asyncio.to_thread(partial(guarded, self._spec.backend, work)))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -233,13 +225,13 @@ class Shard:
     async def close(self) -> None:
         """Flushes, where there is room, and closes; what was not flushed is in Edge's log. Idempotent."""
         async with self._writing:
-            shard, self._shard = self._shard, None
-            if shard is not None:
+            engine, self._engine = self._engine, None
+            if engine is not None:
                 try:
                     if self._room.is_enough():
-                        _guarded(self._spec, shard.flush)
+                        await self._flush(engine)
                 finally:
-                    _guarded(self._spec, shard.close)
+                    engine.close()
 
     async def _stand(self, deadline_s: float) -> None:
         """Makes anew what somebody removed while it was open, and says so: nobody may take it for what it was."""
@@ -247,17 +239,17 @@ class Shard:
         if await self._in_thread(self._folder.stands):
             return
         async with self._turn(deadline_s), _locked(self._keeping, self._spec.backend, deadline_s):
-            shard = self._live(deadline_s)
+            engine = self._live(deadline_s)
             self._room.require()
             if not await self._in_thread(self._folder.stands):
                 with suppress(BackendUnavailable):  # its files are gone
-                    _guarded(self._spec, shard.close)
+                    engine.close()
                 self._make_anew()
         raise BackendUnavailable(self._spec.backend, "its folder was gone and was made anew, empty")
 
     def _make_anew(self) -> None:
-        self._shard = None
-        self._shard = _guarded(self._spec, lambda: _anew(self._folder, self._spec))
+        self._engine = None
+        self._engine = guarded(self._spec.backend, lambda: _anew(self._folder, self._spec))
 
     def _turn(self, deadline_s: float) -> AbstractAsyncContextManager[None]:
         """Writers one after another, in the order they came."""
@@ -265,7 +257,7 @@ class Shard:
 
     async def _update(self, operation: UpdateOperation, deadline_s: float) -> None:
         self._room.require()
-        self._call(lambda shard: shard.update(operation), deadline_s)
+        self._live(deadline_s).update(operation)
         await asyncio.sleep(0)
 
     def _query(self, request: QueryRequest, deadline_s: float) -> list[tuple[Candidate, list[str]]]:
@@ -276,15 +268,15 @@ class Shard:
         return hits
 
     def _call(self, work: Callable[[EdgeShard], Result], deadline_s: float) -> Result:
-        shard = self._live(deadline_s)
-        return _guarded(self._spec, lambda: work(shard))
+        shard = self._live(deadline_s).shard
+        return guarded(self._spec.backend, lambda: work(shard))
 
-    def _live(self, deadline_s: float) -> EdgeShard:
-        if self._shard is None:
+    def _live(self, deadline_s: float) -> Engine:
+        if self._engine is None:
             raise BackendUnavailable(self._spec.backend, "closed")
         if asyncio.get_running_loop().time() > deadline_s:
             raise BackendUnavailable(self._spec.backend, "deadline passed")
-        return self._shard
+        return self._engine
 
 
 @asynccontextmanager
@@ -300,48 +292,22 @@ async def _locked(lock: asyncio.Lock, backend: str, deadline_s: float) -> AsyncI
         lock.release()
 
 
-def _guarded(spec: ShardSpec, work: Callable[[], Result]) -> Result:
-    try:
-        return work()
-    except Exception as error:
-        raise BackendUnavailable(spec.backend, str(error)) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise BackendUnavailable(spec.backend, f"panic: {error}") from error
-
-
-def _anew(folder: ShardFolder, spec: ShardSpec) -> EdgeShard:
+def _anew(folder: ShardFolder, spec: ShardSpec) -> Engine:
     folder.empty()
-    path = folder.spare()
-    shard = _create(path, spec)
-    folder.announce(path)
-    folder.switch()
-    return shard
+    engine = Engine.create(folder.spare(), spec)
+    try:
+        for operation in field_updates():
+            engine.update(operation)
+        folder.announce(engine.path)
+        folder.switch()
+    except BaseException:
+        with suppress(BackendUnavailable):
+            engine.discard()
+        raise
+    return engine
 
 
-def _create(path: Path, spec: ShardSpec) -> EdgeShard:
-    shard = EdgeShard.create(str(path), spec.config)
-    for field, params in _field_indexes().items():
-        shard.update(UpdateOperation.create_field_index(field, params))
-    return shard
-
-
-def _discard(shard: EdgeShard, path: Path) -> None:
-    shard.close()
-    shutil.rmtree(path)
-
-
-def _retire(shard: EdgeShard, folder: ShardFolder) -> None:
-    shard.close()
+def _retire(engine: Engine, folder: ShardFolder) -> None:
+    engine.settle()
+    engine.close()
     folder.remove_others()
-
-
-def _field_indexes() -> dict[str, FieldIndex]:
-    ranges = {path: FloatIndexParams(enable_hnsw=False) for path in RANGE_FIELDS}
-    return {
-        "namespace": KeywordIndexParams(is_tenant=True),
-        "shared": KeywordIndexParams(enable_hnsw=False),
-        "terms": KeywordIndexParams(enable_hnsw=False),
-        **ranges,
-    }

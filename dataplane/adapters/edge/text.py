@@ -14,8 +14,9 @@ from pathlib import Path
 
 from qdrant_edge import EdgeConfig, EdgeSparseVectorParams, Modifier, Point, Query, SparseVector
 
+from dataplane.adapters.edge.engine import ShardSpec
 from dataplane.adapters.edge.requests import ScopedQuery, point_id
-from dataplane.adapters.edge.shard import Shard, ShardSpec
+from dataplane.adapters.edge.shard import Shard
 from dataplane.adapters.payload_filters import payload_of
 from dataplane.logic.bm25 import term_weights
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope

@@ -7,8 +7,9 @@ import numpy as np
 from qdrant_edge import Distance, EdgeConfig, EdgeVectorParams, Point, Query
 
 from dataplane.adapters.edge.active import ActiveModelFile, folder_name
+from dataplane.adapters.edge.engine import ShardSpec
 from dataplane.adapters.edge.requests import ScopedQuery, point_id
-from dataplane.adapters.edge.shard import Shard, ShardSpec
+from dataplane.adapters.edge.shard import Shard
 from dataplane.adapters.payload_filters import payload_of
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
 from dataplane.ports import Examination

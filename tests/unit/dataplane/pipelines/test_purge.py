@@ -128,6 +128,33 @@ async def test_what_another_process_purged_is_not_purged_again(store: InMemoryRe
     assert index.purges == 1
 
 
+async def test_indexes_that_share_a_turn_are_purged_one_at_a_time(store: InMemoryRecordStore) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class SlowIndex(CountingIndex):
+        async def purge(self, deadline_s: float) -> None:
+            begun.set()
+            await go_on.wait()
+            await super().purge(deadline_s)
+
+    turn, index = asyncio.Lock(), CountingIndex()
+    slow = Purge(store, "vector_index:test", SlowIndex(), AT_ONCE, turn)
+    other = Purge(store, "text_index:test", index, AT_ONCE, turn)
+    for purge in (slow, other):
+        await purge.note([gone("mem_1", 7)], soon())
+    running = asyncio.create_task(slow.run_when_due(drained=True))
+    await begun.wait()
+    await other.run_when_due(drained=True)
+    assert index.purges == 0
+    assert other.wait_s == AT_ONCE.turn_s
+    go_on.set()
+    await running
+    assert other.wait_s == 0.0
+    await other.run_when_due(drained=True)
+    assert index.purges == 1
+    assert not other.is_due
+
+
 async def test_an_erasure_that_another_process_notes_during_a_purge_stays_due(store: InMemoryRecordStore) -> None:
     other = Purge(store, TARGET, CountingIndex(), AT_ONCE)
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dataplane.adapters.edge import shard
 from dataplane.adapters.edge.active import folder_name
+from dataplane.adapters.edge.engine import Engine
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.edge.requests import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
@@ -191,4 +193,23 @@ async def test_a_purge_gives_the_loop_its_turn(tmp_path: Path) -> None:
         turns += 1
     await purging
     assert turns > 100 / SLICE
+    await index.close()
+
+
+async def test_a_purge_flushes_what_it_copies_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = open_vector(tmp_path / "vectors")
+    await fill(index)
+    flushes: list[Engine] = []
+    flush = Engine.flush
+
+    def counted(engine: Engine) -> None:
+        flushes.append(engine)
+        flush(engine)
+
+    monkeypatch.setattr(Engine, "flush", counted)
+    monkeypatch.setattr(shard, "COPIED_UNFLUSHED", 2 * SLICE)
+    await index.purge(deadline())
+    assert len(flushes) == 100 // (2 * SLICE) + 1
+    assert len(await index.versions(deadline())) == 100
+    assert leftovers(tmp_path) == set()
     await index.close()
