@@ -27,6 +27,7 @@ from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
 from dataplane.pipelines.forget import ForgetParts, ForgetPipeline
 from dataplane.pipelines.get import GetPipeline
 from dataplane.pipelines.index_care import CareParts, IndexCare
+from dataplane.pipelines.guard import Guard
 from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.list import ListPipeline
 from dataplane.pipelines.neighbours import Neighbours
@@ -157,6 +158,7 @@ class _Base:
     recorder: Recorder
     lineage: Lineage
 
+    guard: Guard
 
 def wire(stores: Stores, around: Surroundings, options: WireOptions | None = None) -> Wired:
     """Builds it all; nothing runs yet."""
@@ -182,6 +184,7 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         Recorder(counted.records if counted else records, options.record_interval_s),
         lineage,
     )
+        Guard(),
     write, retrieval = _write(base), _retrieval(base)
     without_records = WithoutRecords(retrieval, stores.spaces, stores.texts, projectors, Tombstones(cache))
     return Wired(
@@ -294,6 +297,7 @@ def _write(base: _Base) -> WritePipeline:
         projectors=base.projectors,
         settlement=Settlement(base.records, Neighbours(base.records, base.projectors)),
         clock=base.around.clock,
+        guard=base.guard,
         new_id=Ids(base.around.clock).memory_id,
     )
     return WritePipeline(parts)
@@ -308,7 +312,7 @@ def _pipelines(base: _Base, write: WritePipeline, search: SearchPipeline) -> Pip
         context=ContextPipeline(search, spaces),
         get=GetPipeline(records, clock),
         list=ListPipeline(records, clock),
-        update=UpdatePipeline(UpdateParts(records, spaces, projectors, clock)),
+        update=UpdatePipeline(UpdateParts(records, spaces, projectors, clock, base.guard)),
         forget=ForgetPipeline(ForgetParts(records, projectors, base.cache.owes, clock)),
         enqueue=enqueue,
         write_or_queue=WriteOrQueue(write, enqueue, Ids(clock).request_id),

@@ -1,4 +1,4 @@
-"""A search: authorise, read the intent, retrieve, drop what may not be shown, rank, cut, record.
+"""A search: authorise, read the intent, retrieve, drop what may not be shown, rank, hear whose word it is, cut, record.
 
 Retrievers and fusion select candidates; rank scores them, always with every signal. Rows come from the record store by
 id, which drops what an index still holds but the store does not; rows not projected yet are scored from the store.
@@ -25,6 +25,7 @@ from dataplane.logic.strength import is_cold
 from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
 from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.consensus import by_consensus
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.relevance import rank_inputs
@@ -216,7 +217,8 @@ class SearchPipeline:
         if least is None:
             least = question.policies.retrieve.min_confidence
         ranked = [item for item in rank(items, ranking) if item.confidence >= least]
-        return ranked[: question.top_k], effective_weights(items, ranking)
+        heard = by_consensus(ranked, question.text, question.policies.guard)
+        return heard[: question.top_k], effective_weights(items, ranking)
 
     def _record(
         self, search_id: str, query: SearchQuery, scope: Scope, caller: Caller, ranked: Sequence[Ranked]

@@ -12,6 +12,7 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now
 from dataplane.pipelines.limits import check_size, condensed
+from dataplane.pipelines.guard import Guard, state_after
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import must_wait, redact_message, redacted_reason
 from dataplane.pipelines.requests import Identified
@@ -53,6 +54,7 @@ class UpdateParts:
     projectors: Projectors
     clock: Clock
 
+    guard: Guard
 
 class UpdatePipeline:
     """Changes memories."""
@@ -87,7 +89,7 @@ class UpdatePipeline:
         old = await find(store, revision.request.namespace, revision.memory_id, now_us, deadline_s)
         _check(old, revision, caller)
         space, degraded = self._parts.spaces.current, DegradedNotes()
-        new = await _revised(old, revision, space, caller, now_us)
+        new = await self._revised(old, revision, caller, now_us)
         embedding = await self._embedding(old, new, space, degraded, deadline_s)
         state, strength = state_now(new, caller, now_us)
         readable = caller.may("memory.read", new.namespace)

@@ -1,4 +1,4 @@
-"""A write: policy limits, idempotency, redact, condense, embed, score, gate, settle, project.
+"""A write: policy limits, idempotency, redact, guard, condense, embed, score, gate, settle, project.
 
 Several drafts go through in chunks: the texts of the next one are embedded while this one is settled, those that do not
 concern each other by one commit (`settle`).
@@ -19,6 +19,7 @@ from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
+from dataplane.pipelines.guard import Guard, Judgement, with_judgement
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import redacted, with_redactions
@@ -57,6 +58,7 @@ class WriteParts:
     projectors: Projectors
     settlement: Settlement
     clock: Clock
+    guard: Guard
     new_id: Callable[[], str]
 
 
@@ -70,6 +72,7 @@ class _Prepared:
     content: str
     original: str
 
+    judgement: Judgement
 
 _Step = _Prepared | Settled | MemPlaneError
 
@@ -119,10 +122,27 @@ class WritePipeline:
         space, degraded = self._parts.spaces.current, DegradedNotes()
         allowed = [_allowed(draft, caller) for draft in drafts]
         known = await self._replays.of_all(allowed, caller, deadline_s)
-        steps = [await _prepared(known.get(index, step), space, caller) for index, step in enumerate(allowed)]
+        steps = [await self._prepared(known.get(index, step), space, caller) for index, step in enumerate(allowed)]
         return steps, await _embed(steps, space, degraded, deadline_s), degraded
 
     async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
+    async def _prepared(self, step: Draft | Settled | MemPlaneError, space: VectorSpace, caller: Caller) -> _Step:
+        if not isinstance(step, Draft):
+            return step
+        try:
+            return await self._within_limits(step, space, caller)
+        except MemPlaneError as error:
+            return error
+
+    async def _within_limits(self, draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
+        policies = caller.snapshot.policies.for_namespace(draft.namespace)
+        check_limits(draft, policies)
+        clean = await redacted(draft, policies)
+        judgement = await self._parts.guard.judge(clean, policies, caller, self._parts.clock.now_us())
+        content = await condensed(clean.content, policies, space.embedder.count_tokens)
+        original = clean.content if content != clean.content else ""
+        return _Prepared(space, clean, policies, content, original, judgement)
+
         """The first answer to this request_id, if there was one; raises RequestIdReused."""
         return await self._replays.of(draft, caller, deadline_s)
 
@@ -167,7 +187,7 @@ class WritePipeline:
         return self._admit(prepared, embedding, verdict, caller)
 
     def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
-        draft, layer = prepared.draft, verdict.gate.layer
+        layer = verdict.gate.layer
         assert layer is not None
         admission = Admission(
             memory_id=self._parts.new_id(),
@@ -222,23 +242,6 @@ def _allowed(draft: Draft | MemPlaneError, caller: Caller) -> Draft | MemPlaneEr
     return draft
 
 
-async def _prepared(step: Draft | Settled | MemPlaneError, space: VectorSpace, caller: Caller) -> _Step:
-    if not isinstance(step, Draft):
-        return step
-    try:
-        return await _within_limits(step, space, caller)
-    except MemPlaneError as error:
-        return error
-
-
-async def _within_limits(draft: Draft, space: VectorSpace, caller: Caller) -> _Prepared:
-    policies = caller.snapshot.policies.for_namespace(draft.namespace)
-    check_limits(draft, policies)
-    clean = await redacted(draft, policies)
-    content = await condensed(clean.content, policies, space.embedder.count_tokens)
-    return _Prepared(space, clean, policies, content, clean.content if content != clean.content else "")
-
-
 async def _embed(
     steps: Sequence[_Step], space: VectorSpace, degraded: DegradedNotes, deadline_s: float
 ) -> list[Vector | None]:
@@ -272,7 +275,7 @@ def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
         verdict = held.become(
             Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval"
         )
-    return with_redactions(verdict, prepared.draft.redactions)
+    return with_judgement(with_redactions(verdict, prepared.draft.redactions), prepared.judgement)
 
 
 def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Refused:

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from memplane.policy.codec import InvalidPolicy, first_problem
 from memplane.policy.degradation import DegradationPolicy
+from memplane.policy.guard import GuardPolicy
 from memplane.policy.model import (
     CachePolicy,
     ConflictPolicy,
@@ -41,6 +42,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "cache_policy": CachePolicy,
     "context_policy": ContextPolicy,
     "sensitive_policy": SensitivePolicy,
+    "guard_policy": GuardPolicy,
 }
 """The sections that an override may change, in the order in which they are shown."""
 
@@ -55,6 +57,15 @@ class CompiledRule:
     pattern: re.Pattern[str]
     score: float
     direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGuardRule:
+    """A rule of `guard_policy` ready to match; see `GuardRule`."""
+
+    signal: str
+    score: float
+    pattern: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +84,13 @@ class NamespacePolicies:
     cache: CachePolicy
     context: ContextPolicy
     sensitive: SensitivePolicy
+    guard: GuardPolicy
     default_isolation: bool
     shared_pool_approval: bool
     subject_required: bool
     partition: str
     rules: tuple[CompiledRule, ...]
+    guard_rules: tuple[CompiledGuardRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,7 @@ class EffectivePolicies:
 
     def _view(self, node: _Node) -> NamespacePolicies:
         write = _section(node, WritePolicy, "write_policy")
+        guard = _section(node, GuardPolicy, "guard_policy")
         settings = _section(node, NamespaceSettings, "namespace_policy")
         return NamespacePolicies(
             write=write,
@@ -124,11 +138,13 @@ class EffectivePolicies:
             cache=_section(node, CachePolicy, "cache_policy"),
             context=_section(node, ContextPolicy, "context_policy"),
             sensitive=_section(node, SensitivePolicy, "sensitive_policy"),
+            guard=guard,
             default_isolation=settings.default_isolation,
             shared_pool_approval=settings.shared_pool_approval,
             subject_required=settings.subject_required,
             partition=node.partition,
             rules=tuple(self._rule(rule) for rule in write.rules),
+            guard_rules=_guard_rules(guard),
         )
 
     def _rule(self, rule: WriteRule) -> CompiledRule:
@@ -137,6 +153,10 @@ class EffectivePolicies:
             compiled = CompiledRule(re.compile(rule.pattern), rule.score, rule.direct)
             self._compiled[rule] = compiled
         return compiled
+
+
+def _guard_rules(policy: GuardPolicy) -> tuple[CompiledGuardRule, ...]:
+    return tuple(CompiledGuardRule(rule.signal, rule.score, re.compile(rule.pattern)) for rule in policy.rules)
 
 
 def in_order(overrides: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:

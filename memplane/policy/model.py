@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, mod
 from pydantic_core import PydanticCustomError
 
 from memplane.policy.degradation import DegradationPolicy
+from memplane.policy.guard import GuardPolicy
 from memplane.policy.patterns import pattern_problem
 from memplane.policy.section import Section
 from memplane.policy.sensitive import SensitivePolicy
@@ -265,6 +266,7 @@ class SectionOverrides(Section):
     retrieve_policy: dict[str, Any] = Field(default_factory=dict)
     decay_policy: dict[str, Any] = Field(default_factory=dict)
     conflict_policy: dict[str, Any] = Field(default_factory=dict)
+    ask_to_confirm: bool = False
     credibility: dict[str, Any] = Field(default_factory=dict)
     cache_policy: dict[str, Any] = Field(default_factory=dict)
     context_policy: dict[str, Any] = Field(default_factory=dict)
@@ -278,6 +280,7 @@ class NamespaceSettings(Section):
     default_isolation: bool = True
     shared_pool_approval: bool = True
     subject_required: bool = False
+    guard_policy: dict[str, Any] = Field(default_factory=dict)
     isolation: Literal["shared", "dedicated"] = "shared"
 
 
@@ -355,3 +358,4 @@ class PolicySet(Section):
     sensitive_policy: SensitivePolicy = Field(default_factory=SensitivePolicy)
     degradation_policy: DegradationPolicy = Field(default_factory=DegradationPolicy)
     rbac: Rbac | None = None
+    guard_policy: GuardPolicy = Field(default_factory=GuardPolicy)

@@ -17,9 +17,7 @@ TELL = (
     "|convert|translate|explain|rephrase|paraphrase|describe|disclose|share|dump|echo|leak|expose|copy|provide|reply"
     "|rap|poem|sing|spell|what(?:'s| is| are| were)|recall|put|reiterate|encode|rewrite|turn|restate|say)"
 )
-SECRET = (
-    "(?:pass ?words?|pass ?phrases?|pass ?codes?|access codes?|secret (?:key|word|phrase|code|character)|codeword)"  # noqa: S105 - what secrets are called
-)
+SECRET = "(?:pass ?words?|pass ?phrases?|pass ?codes?|access codes?|secret (?:key|word|phrase|code|character)|codeword)"  # noqa: S105 - what secrets are called
 REPLY = "(?:reply|replies|response|responses|answer|answers|output|outputs|summary|summaries|message)"
 GRANTED = "a_?c_?c_?e_?s_?s?[\\W_]{0,4}g_?r_?a_?n_?t"
 ADMIN = "(?:admin|administrator|administrative|root|superuser|sudo|elevated|unrestricted|owner-level|full system)"

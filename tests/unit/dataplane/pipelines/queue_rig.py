@@ -18,9 +18,11 @@ from dataplane.changes import OperationRecord
 from dataplane.codec import fields_of, parse_body
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Candidate, Memory
+from dataplane.pair_model import shipped_pair_model
 from dataplane.pipelines.apply import ApplyOptions, ApplyParts, QueueConsumer
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.enqueue import EnqueueParts, EnqueuePipeline, Proposal
+from dataplane.pipelines.guard import Guard
 from dataplane.pipelines.neighbours import Neighbours
 from dataplane.pipelines.operations import OperationsPipeline
 from dataplane.pipelines.project import Projectors
@@ -158,7 +160,8 @@ def rig_over(queue: WriteQueue, store: Any = None) -> Rig:
         store=records,
         spaces=Spaces([space]),
         projectors=projectors,
-        settlement=Settlement(records, Neighbours(records, projectors)),
+        settlement=Settlement(records, Neighbours(records, projectors), shipped_pair_model()),
+        guard=Guard(),
         clock=SystemClock(),
         new_id=Ids(SystemClock()).memory_id,
     )
