@@ -1,9 +1,10 @@
-"""What a query asks for beyond its meaning: exact identifiers, and the latest state of things."""
+"""What a query asks for beyond its meaning: exact identifiers, the latest state of things, a period of time."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dataplane.logic.period import Period, asked_period
 from dataplane.logic.tokens import identifiers
 
 _WORDS_ONLY = re.compile(r"[\x00-\u024f]+")
@@ -12,16 +13,22 @@ _WORDS_ONLY = re.compile(r"[\x00-\u024f]+")
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Identifiers (as `logic.tokens` writes them) that the query names, and whether it asks for the latest."""
+    """Identifiers (as `logic.tokens` writes them) that the query names, whether it asks for the latest, and of when."""
 
     identifiers: tuple[str, ...] = ()
     wants_recent: bool = False
+    period: Period | None = None
 
 
-def read_intent(query: str, recency_words: Sequence[str]) -> Intent:
-    """The intent of a query. Words of `recency_words` match in any case; "now" is not in "know"."""
+def read_intent(query: str, recency_words: Sequence[str], reference_us: int | None = None) -> Intent:
+    """The intent of a query. Words of `recency_words` match in any case; "now" is not in "know".
+
+    Time expressions are taken as said at `reference_us`; None: they are not read.
+    """
     folded = query.casefold()
-    return Intent(identifiers(query), any(_mentions(folded, word.casefold()) for word in recency_words))
+    wants_recent = any(_mentions(folded, word.casefold()) for word in recency_words)
+    period = None if reference_us is None else asked_period(query, reference_us, wants_recent=wants_recent)
+    return Intent(identifiers(query), wants_recent, period)
 
 
 def _mentions(query: str, word: str) -> bool:

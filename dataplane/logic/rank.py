@@ -13,6 +13,10 @@ vector's weight moves to the text signal, if any candidate has one. Order: a can
 says first, then those that hold more of its identifiers, so that neither use nor age outvotes an exact match; then
 score descending, ties by memory id.
 
+A query that names a time ("last week") moves every score towards the closeness c of the memory's time to it (see
+`logic.period`): (score + weight × c) / (1 + weight), the weight that of the policy's `asked_time`; a memory of unknown
+time has c = 0. As a filter it drops what has c < 1 instead.
+
 A query that asks for the latest ("now", 最新) is ordered by time among equals in relevance: candidates whose relevance
 is at least 0.9 of the best one's come first, newest first; the others follow by score. Identifiers held come before
 that too. So the newest memory wins only if it answers the question. Relevance is the weighted mean of vector and text;
@@ -24,6 +28,7 @@ from dataclasses import dataclass
 from math import exp, log1p
 
 from dataplane.logic.intent import Intent
+from dataplane.logic.period import closeness
 from dataplane.logic.strength import strength_at
 from dataplane.model import DAY_US, Kind, Memory, SourceType, StoredCandidate
 from memplane.policy.model import Credibility, DecayPolicy, RetrievePolicy, Weights
@@ -96,11 +101,30 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
     for item in items:
         age_us = _age_us(item.candidate.memory, ranking.now_us)
         signals = _signals(item, age_us, ranking, tables)
-        score = _score(signals, weights)
+        near = _nearness(age_us, ranking)
+        if near < 1.0 and ranking.policy.asked_time.use == "filter":
+            continue
+        score = _with_nearness(_score(signals, weights), near, ranking)
         ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us, item.words))
     exact = {item.candidate.memory.memory_id: (item.says_query, item.identifiers_held) for item in items}
     ordered = _ordered(ranked, weights, ranking.intent)
     return sorted(ordered, key=lambda item: exact[item.candidate.memory.memory_id], reverse=True)
+
+
+def _nearness(age_us: int | None, ranking: Ranking) -> float:
+    """The closeness of a memory to the time that is asked about; 1 where none is."""
+    if ranking.intent.period is None:
+        return 1.0
+    if age_us is None:
+        return 0.0
+    return closeness(ranking.intent.period, ranking.now_us - age_us, ranking.policy.asked_time.fade_days)
+
+
+def _with_nearness(score: float, near: float, ranking: Ranking) -> float:
+    if ranking.intent.period is None or ranking.policy.asked_time.use != "signal":
+        return score
+    weight = ranking.policy.asked_time.weight
+    return (score + weight * near) / (1.0 + weight)
 
 
 def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:

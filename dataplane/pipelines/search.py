@@ -190,11 +190,16 @@ class SearchPipeline:
             scope=scope,
             text="\n".join((*turns, query.query)),
             filter=query.filter,
-            intent=read_intent(query.query, policies.retrieve.recency_words),
+            intent=read_intent(query.query, policies.retrieve.recency_words, self._reads_times_at(query, policies)),
             top_k=query.top_k or policies.retrieve.top_k,
             policies=policies,
             access_since_us=self._parts.clock.now_us() - window_us,
         )
+
+    def _reads_times_at(self, query: SearchQuery, policies: NamespacePolicies) -> int | None:
+        if policies.retrieve.asked_time.use == "off":
+            return None
+        return _reference_us(query, self._parts.clock.now_us())
 
     def _rank(
         self,

@@ -182,6 +182,14 @@ class FusionPolicy(Section):
     rrf_k: Annotated[int, Field(ge=1, le=1000)] = 60
 
 
+class AskedTime(Section):
+    """What is made of a time that a question names, such as "last week" (see `dataplane/logic/period.py`)."""
+
+    use: Literal["signal", "filter", "off"] = "signal"
+    weight: Annotated[float, Field(ge=0.0)] = 0.2
+    fade_days: Positive = 7.0
+
+
 class RetrievePolicy(Section):
     """What is found and how it is ranked."""
 
@@ -195,6 +203,7 @@ class RetrievePolicy(Section):
     fusion: FusionPolicy = Field(default_factory=FusionPolicy)
     frequency_window_days: Annotated[int, Field(ge=1, le=365)] = 30
     recency_words: tuple[Annotated[str, Field(min_length=1)], ...] = ("现在", "最新", "now", "latest", "current")
+    asked_time: AskedTime = Field(default_factory=AskedTime)
     query_cache_ttl_s: Annotated[int, Field(ge=0, le=86_400)] = 300
 
 
@@ -257,6 +266,7 @@ class ContextPolicy(Section):
     show_time: bool = True
     show_source: bool = True
     low_confidence_note: Unit = 0.3
+    ask_to_confirm: bool = False
 
 
 class SectionOverrides(Section):
@@ -266,11 +276,11 @@ class SectionOverrides(Section):
     retrieve_policy: dict[str, Any] = Field(default_factory=dict)
     decay_policy: dict[str, Any] = Field(default_factory=dict)
     conflict_policy: dict[str, Any] = Field(default_factory=dict)
-    ask_to_confirm: bool = False
     credibility: dict[str, Any] = Field(default_factory=dict)
     cache_policy: dict[str, Any] = Field(default_factory=dict)
     context_policy: dict[str, Any] = Field(default_factory=dict)
     sensitive_policy: dict[str, Any] = Field(default_factory=dict)
+    guard_policy: dict[str, Any] = Field(default_factory=dict)
     namespace_policy: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -280,7 +290,6 @@ class NamespaceSettings(Section):
     default_isolation: bool = True
     shared_pool_approval: bool = True
     subject_required: bool = False
-    guard_policy: dict[str, Any] = Field(default_factory=dict)
     isolation: Literal["shared", "dedicated"] = "shared"
 
 
@@ -356,6 +365,6 @@ class PolicySet(Section):
     cache_policy: CachePolicy = Field(default_factory=CachePolicy)
     context_policy: ContextPolicy = Field(default_factory=ContextPolicy)
     sensitive_policy: SensitivePolicy = Field(default_factory=SensitivePolicy)
+    guard_policy: GuardPolicy = Field(default_factory=GuardPolicy)
     degradation_policy: DegradationPolicy = Field(default_factory=DegradationPolicy)
     rbac: Rbac | None = None
-    guard_policy: GuardPolicy = Field(default_factory=GuardPolicy)
