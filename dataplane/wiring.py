@@ -26,8 +26,8 @@ from dataplane.pipelines.enqueue import EnqueueParts, EnqueuePipeline
 from dataplane.pipelines.followed import FollowedIndex, FollowedIndexes
 from dataplane.pipelines.forget import ForgetParts, ForgetPipeline
 from dataplane.pipelines.get import GetPipeline
-from dataplane.pipelines.index_care import CareParts, IndexCare
 from dataplane.pipelines.guard import Guard
+from dataplane.pipelines.index_care import CareParts, IndexCare
 from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.list import ListPipeline
 from dataplane.pipelines.neighbours import Neighbours
@@ -157,8 +157,8 @@ class _Base:
     projectors: Projectors
     recorder: Recorder
     lineage: Lineage
-
     guard: Guard
+
 
 def wire(stores: Stores, around: Surroundings, options: WireOptions | None = None) -> Wired:
     """Builds it all; nothing runs yet."""
@@ -183,8 +183,8 @@ def wire(stores: Stores, around: Surroundings, options: WireOptions | None = Non
         projectors,
         Recorder(counted.records if counted else records, options.record_interval_s),
         lineage,
-    )
         Guard(),
+    )
     write, retrieval = _write(base), _retrieval(base)
     without_records = WithoutRecords(retrieval, stores.spaces, stores.texts, projectors, Tombstones(cache))
     return Wired(
@@ -296,8 +296,8 @@ def _write(base: _Base) -> WritePipeline:
         spaces=base.stores.spaces,
         projectors=base.projectors,
         settlement=Settlement(base.records, Neighbours(base.records, base.projectors)),
-        clock=base.around.clock,
         guard=base.guard,
+        clock=base.around.clock,
         new_id=Ids(base.around.clock).memory_id,
     )
     return WritePipeline(parts)

@@ -11,8 +11,8 @@ from dataplane.model import Kind, Memory, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.get import find, state_now
-from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.guard import Guard, state_after
+from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import must_wait, redact_message, redacted_reason
 from dataplane.pipelines.requests import Identified
@@ -53,8 +53,8 @@ class UpdateParts:
     spaces: Spaces
     projectors: Projectors
     clock: Clock
-
     guard: Guard
+
 
 class UpdatePipeline:
     """Changes memories."""
@@ -122,23 +122,21 @@ class UpdatePipeline:
             degraded.add(error.backend, "BACKEND_UNAVAILABLE", "stored without an embedding, which follows later")
             return None
 
-
-async def _revised(old: Memory, revision: Revision, space: VectorSpace, caller: Caller, now_us: int) -> Memory:
-    message = parse_body(old)
-    given = parse_body(old)
-    before = given.content
-    revision.apply(message)
-    policies = caller.snapshot.policies.for_namespace(old.namespace)
-    if message.content != before:
-        check_size("memory.content", message.content, policies)
-    found = await redact_message(message, given, policies)
-    if message.content != before:
-        await _put_content(message, message.content, policies, space)
-    message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
-    waits = old.pool is Pool.SHARED and policies.shared_pool_approval and message.content != before
-    waits = waits or must_wait(found)
-    state = State.PENDING_REVIEW if waits else old.state
-    return replace(next_version(old, message, now_us), state=state)
+    async def _revised(self, old: Memory, revision: Revision, caller: Caller, now_us: int) -> Memory:
+        message, given = parse_body(old), parse_body(old)
+        revision.apply(message)
+        policies = caller.snapshot.policies.for_namespace(old.namespace)
+        is_reworded = message.content != given.content
+        if is_reworded:
+            check_size("memory.content", message.content, policies)
+        found = await redact_message(message, given, policies)
+        judgement = await self._parts.guard.judge_change(message, given, policies)
+        if is_reworded:
+            await _put_content(message, message.content, policies, self._parts.spaces.current)
+        message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
+        waits = old.pool is Pool.SHARED and policies.shared_pool_approval and is_reworded
+        state = State.PENDING_REVIEW if waits or must_wait(found) else old.state
+        return replace(next_version(old, message, now_us), state=state_after(judgement, state))
 
 
 async def _put_content(

@@ -18,8 +18,8 @@ from dataplane.logic.score import score
 from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
-from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.guard import Guard, Judgement, with_judgement
+from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import redacted, with_redactions
@@ -57,8 +57,8 @@ class WriteParts:
     spaces: Spaces
     projectors: Projectors
     settlement: Settlement
-    clock: Clock
     guard: Guard
+    clock: Clock
     new_id: Callable[[], str]
 
 
@@ -71,8 +71,8 @@ class _Prepared:
     policies: NamespacePolicies
     content: str
     original: str
-
     judgement: Judgement
+
 
 _Step = _Prepared | Settled | MemPlaneError
 
@@ -125,7 +125,6 @@ class WritePipeline:
         steps = [await self._prepared(known.get(index, step), space, caller) for index, step in enumerate(allowed)]
         return steps, await _embed(steps, space, degraded, deadline_s), degraded
 
-    async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
     async def _prepared(self, step: Draft | Settled | MemPlaneError, space: VectorSpace, caller: Caller) -> _Step:
         if not isinstance(step, Draft):
             return step
@@ -143,6 +142,7 @@ class WritePipeline:
         original = clean.content if content != clean.content else ""
         return _Prepared(space, clean, policies, content, original, judgement)
 
+    async def replay(self, draft: Draft, caller: Caller, deadline_s: float) -> Settled | None:
         """The first answer to this request_id, if there was one; raises RequestIdReused."""
         return await self._replays.of(draft, caller, deadline_s)
 
@@ -187,7 +187,7 @@ class WritePipeline:
         return self._admit(prepared, embedding, verdict, caller)
 
     def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
-        layer = verdict.gate.layer
+        draft, layer = prepared.draft, verdict.gate.layer
         assert layer is not None
         admission = Admission(
             memory_id=self._parts.new_id(),
