@@ -16,6 +16,7 @@ from dataplane.guards import Guards
 from dataplane.logic.beacon import MARKS
 from dataplane.logic.tokens import TOKENIZER, tokens
 from dataplane.model import IndexEntry
+from dataplane.pair_model import shipped_pair_model
 from dataplane.pipelines.answer_cache import AnswerCache
 from dataplane.pipelines.apply import ApplyOptions, ApplyParts, QueueConsumer
 from dataplane.pipelines.beacons import BeaconOptions, BeaconParts, Beacons, Witness
@@ -295,7 +296,7 @@ def _write(base: _Base) -> WritePipeline:
         store=base.records,
         spaces=base.stores.spaces,
         projectors=base.projectors,
-        settlement=Settlement(base.records, Neighbours(base.records, base.projectors)),
+        settlement=Settlement(base.records, Neighbours(base.records, base.projectors), shipped_pair_model()),
         guard=base.guard,
         clock=base.around.clock,
         new_id=Ids(base.around.clock).memory_id,

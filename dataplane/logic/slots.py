@@ -147,6 +147,11 @@ def signs(lowered: str) -> list[str]:
     return [_SIGNS[(found.lastindex or 1) - 1][0] for found in _SIGN.finditer(lowered)]
 
 
+def asks(lowered: str) -> bool:
+    """True when a text in lower case bears the mark of a question."""
+    return _ASKS.search(lowered) is not None
+
+
 def both_ask(a: str, b: str) -> bool:
     """True when both texts ask or neither does."""
     a, b = plain(a).lower(), plain(b).lower()

@@ -8,6 +8,7 @@ the key.
 import hashlib
 from dataclasses import dataclass
 
+from dataplane.logic.fact_keys import keys_differ
 from dataplane.model import Kind, Layer
 
 
@@ -37,7 +38,7 @@ def is_same(one: Statement, other: Statement) -> bool:
 
     A missing fact key or episode time is no difference; a missing speaker is one.
     """
-    if one.speaker != other.speaker or _differ(one.fact_key, other.fact_key):
+    if one.speaker != other.speaker or keys_differ(one.fact_key, other.fact_key):
         return False
     if one.kind is Kind.EPISODE and _differ(one.event_time_us, other.event_time_us):
         return False
@@ -45,5 +46,5 @@ def is_same(one: Statement, other: Statement) -> bool:
     return not (both_working and one.session_id != other.session_id)
 
 
-def _differ(one: str | int | None, other: str | int | None) -> bool:
-    return one not in (None, "") and other not in (None, "") and one != other
+def _differ(one: int | None, other: int | None) -> bool:
+    return one is not None and other is not None and one != other

@@ -6,6 +6,7 @@ from dataplane.changes import Change, Commit, ConflictRecord, DecisionRecord, Su
 from dataplane.codec import Admission, expiry_us, new_memory, next_version, parse_body, plain, struct_of, timestamp
 from dataplane.logic.conflict import Claim, Resolution, resolve
 from dataplane.logic.dedup import Neighbour
+from dataplane.logic.fact_keys import weightier
 from dataplane.logic.statement import Statement
 from dataplane.logic.strength import after_hit
 from dataplane.model import MAX_STRUCT_BYTES, MAX_TAGS, Action, Draft, Memory, Scope, State, Vector
@@ -29,10 +30,25 @@ class Admitted:
     embedding: Vector | None
     verdict: Verdict
     caller: Caller
+    denies: str = ""
+    """The derived key of the fact that the draft denies."""
 
     def at(self, now_us: int) -> "Admitted":
         """The same, settled at a later time."""
         return replace(self, admission=replace(self.admission, now_us=now_us))
+
+    def without_key(self) -> "Admitted":
+        """The same, stating no fact of its own."""
+        return replace(self, draft=replace(self.draft, fact_key=""), denies="")
+
+    def keyed(self, fact_key: str) -> "Admitted":
+        """The same under a fact key."""
+        return replace(self, draft=replace(self.draft, fact_key=fact_key))
+
+    @property
+    def fact_asked(self) -> str:
+        """The key of the fact that it states or denies."""
+        return self.draft.fact_key or self.denies
 
     @property
     def scope(self) -> Scope:
@@ -167,7 +183,7 @@ def _keep_as_long(message: memory_pb2.Memory, existing: Memory, admitted: Admitt
 def _add_facts(message: memory_pb2.Memory, existing: Memory, admitted: Admitted) -> None:
     """What the draft tells beyond the content: its fact key, a better source, labels."""
     draft = admitted.draft
-    message.fact_key = message.fact_key or draft.fact_key
+    message.fact_key = weightier(draft.fact_key, message.fact_key)
     if _outranks(admitted, existing):
         message.source.type = memory_pb2.SourceType.ValueType(draft.source.type)
         message.source.ref, message.source.operator_id = draft.source.ref, draft.source.operator_id
@@ -206,12 +222,28 @@ def repeat(admitted: Admitted, neighbour: Neighbour) -> Plan:
     return Plan(_commit(admitted, Change.UPDATED, verdict, memory, existing.version), verdict, memory)
 
 
+def restate(admitted: Admitted, fact: Memory) -> Plan:
+    """The same fact in other words: as a repeat, however alike the words are."""
+    if not _resolve(admitted, fact).new_wins:
+        return reinforce(admitted, fact, "SAME_FACT", "a better or newer source states the same fact")
+    verdict = admitted.verdict.become(Action.UPDATED, "SAME_FACT", f"{fact.memory_id} states the same fact")
+    memory = _reworded(admitted, fact)
+    return Plan(_commit(admitted, Change.UPDATED, verdict, memory, fact.version), verdict, memory)
+
+
+def doubt(admitted: Admitted, neighbour: Neighbour) -> Plan:
+    """A new memory beside one that it may contradict: nobody is superseded, the caller hears of it."""
+    told = f"memory {neighbour.memory.memory_id} may say otherwise ({neighbour.similarity:.2f}); both stand"
+    verdict = admitted.verdict.become(admitted.verdict.action, "MAY_CONTRADICT", told)
+    return create(replace(admitted, verdict=verdict), State.ACTIVE)
+
+
 def _reworded(admitted: Admitted, existing: Memory) -> Memory:
     """The existing memory with the new statement in place of the old; nothing accumulates but distinct labels."""
     message, old = parse_body(_new(admitted)), parse_body(existing)
     message.id = existing.memory_id
     message.create_time.CopyFrom(old.create_time)
-    message.fact_key = message.fact_key or old.fact_key
+    message.fact_key = weightier(message.fact_key, old.fact_key)
     _keep_as_long(message, existing, admitted)
     _add_labels(message, old, admitted.draft)
     return next_version(_strengthened(existing, admitted), message, admitted.admission.now_us)

@@ -1,6 +1,7 @@
 """The critical section of a write: admitted drafts against what is already there, then one commit.
 
-Order: exactly the same content, then the same fact key, then nearly the same statement, else a new memory. The store's
+Order: exactly the same content, then the same fact key, then nearly the same statement or one that contradicts, else a
+new memory. A derived fact key only leads to its holder: what to do there is decided by both texts. The store's
 unique keys decide races that the section's lock cannot see (another replica); the loser plans again.
 
 Drafts of one call that do not concern each other (`unrelated`) and meet nothing in the store are stored together by one
@@ -14,10 +15,14 @@ from dataclasses import dataclass, replace
 from dataplane.changes import Commit
 from dataplane.codec import answer, parse_body, receipt, statement_of
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, StaleVersion
-from dataplane.logic.dedup import Neighbour, find_same
+from dataplane.logic.dedup import Met, Neighbour, find_met
+from dataplane.logic.fact_keys import is_derived, weightier
+from dataplane.logic.pairs.compare import Relation, relation
+from dataplane.logic.pairs.model import PairModel
+from dataplane.logic.pairs.reading import read
 from dataplane.logic.statement import is_same
 from dataplane.logic.strength import strength_at
-from dataplane.model import Memory, Pool, Scope, State
+from dataplane.model import Draft, Kind, Memory, Pool, Scope, State
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.locks import KeyedLocks
 from dataplane.pipelines.neighbours import Around, Neighbours
@@ -27,10 +32,12 @@ from dataplane.pipelines.plans import (
     claim,
     contradict,
     create,
+    doubt,
     has_ended,
     is_over,
     reinforce,
     repeat,
+    restate,
     succeed,
 )
 from dataplane.pipelines.requests import identified
@@ -54,9 +61,10 @@ class Settled:
 class Settlement:
     """Plans and commits admitted drafts."""
 
-    def __init__(self, store: RecordStore, neighbours: Neighbours):
+    def __init__(self, store: RecordStore, neighbours: Neighbours, pairs: PairModel):
         self._store = store
         self._neighbours = neighbours
+        self._pairs = pairs
         self._locks = KeyedLocks()
 
     async def settle(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Settled:
@@ -81,7 +89,7 @@ class Settlement:
     ) -> list[Settled | MemPlaneError | None]:
         """The outcome of what one commit stores, index-aligned; None of what is to be settled by itself, in order."""
         settled: list[Settled | MemPlaneError | None] = [None] * len(items)
-        free = {index: items[index] for index in unrelated(items)} if len(items) > 1 else {}
+        free = {index: items[index] for index in unrelated(items, self._pairs)} if len(items) > 1 else {}
         if len(free) < 2:
             return settled
         subjects = {item.subject for item in free.values() if isinstance(item, Admitted)}
@@ -127,13 +135,19 @@ class Settlement:
         }
         found = await self._neighbours.near(list(arounds.values()), degraded, deadline_s)
         near = zip(arounds, found, strict=True)
-        return met | {index for index, told in near if _same_among(told, items[index]) is not None}
+        return met | {index for index, told in near if self._met_among(told, items[index]) is not None}
 
     async def _plan(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Plan:
         if admitted.verdict.state is not State.ACTIVE:
             return create(admitted, admitted.verdict.state)
         same = await self._same_content(admitted, deadline_s)
         fact = await self._fact(admitted, deadline_s)
+        if fact is not None and (same is None or same.memory_id != fact.memory_id) and not _has_given_key(admitted):
+            told = self._to_holder(admitted, fact)
+            if told is Relation.SAME and same is None:
+                return restate(admitted, fact)
+            if told is not Relation.CONTRADICTS:
+                admitted, fact = admitted.without_key(), None
         if same is not None:
             if fact is None or fact.memory_id == same.memory_id:
                 if is_over(same, admitted):
@@ -141,11 +155,22 @@ class Settlement:
                 return reinforce(admitted, same, "SAME_CONTENT", "the same content is already stored")
             _check_rival(admitted, fact)
             return claim(admitted, same, fact)
-        neighbour = await self._same_statement(admitted, degraded, deadline_s)
-        if fact is not None and (neighbour is None or neighbour.memory.memory_id != fact.memory_id):
+        met = await self._similar(admitted, degraded, deadline_s)
+        if fact is not None and (met is None or not _repeats(met, fact)):
             _check_rival(admitted, fact)
             return contradict(admitted, fact)
-        return create(admitted, State.ACTIVE) if neighbour is None else repeat(admitted, neighbour)
+        return create(admitted, State.ACTIVE) if met is None else _beside(admitted, met)
+
+    def _to_holder(self, admitted: Admitted, fact: Memory) -> Relation:
+        """What a draft without a key of its own is to the memory that holds the derived one."""
+        if fact.pool is not admitted.draft.pool:
+            return Relation.OTHER
+        if has_ended(fact, admitted):
+            return Relation.CONTRADICTS
+        body = parse_body(fact)
+        near = admitted.policies.write.dedup_similarity
+        found = relation(read(admitted.admission.content), read(body.content), near, self._pairs)
+        return Relation.OTHER if found is Relation.SAME and body.speaker != admitted.draft.speaker else found
 
     async def _same_content(self, admitted: Admitted, deadline_s: float) -> Memory | None:
         """The memory that says the same to the letter; one with the draft's fact key before one without."""
@@ -157,38 +182,66 @@ class Settlement:
         return min(same, key=lambda memory: memory.fact_key != draft.fact_key, default=None)
 
     async def _fact(self, admitted: Admitted, deadline_s: float) -> Memory | None:
-        draft = admitted.draft
-        if not draft.fact_key:
+        key = admitted.fact_asked
+        if not key:
             return None
-        return await self._store.find_fact(admitted.scope, draft.subject_id, draft.fact_key, deadline_s)
+        return await self._store.find_fact(admitted.scope, admitted.draft.subject_id, key, deadline_s)
 
-    async def _same_statement(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Neighbour | None:
+    async def _similar(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Met | None:
         around = _around(admitted)
         if around is None:
             return None
         [found] = await self._neighbours.near([around], degraded, deadline_s)
         told = [item for item in found if is_same(statement_of(parse_body(item.memory)), admitted.statement)]
-        return _same_among(told, admitted)
+        return self._met_among(told, admitted)
+
+    def _met_among(self, found: Sequence[Neighbour], admitted: Admitted) -> Met | None:
+        draft, write = admitted.draft, admitted.policies.write
+        met = find_met(admitted.admission.content, draft.fact_key, found, write, self._pairs)
+        return None if met is not None and met.relation is not Relation.SAME and not _lasts(draft) else met
 
 
 def _around(admitted: Admitted) -> Around | None:
-    """Where a repeat of the statement would be; None when the policy or the lack of an embedding keeps from looking."""
+    """Where repeats and rivals of the statement would be; None when policy or the lack of an embedding forbids."""
     write = admitted.policies.write
     if not write.dedup or admitted.embedding is None:
         return None
-    return Around(admitted.space, admitted.shelf, admitted.embedding, write.dedup_similarity)
+    least = min(write.dedup_similarity, write.contradiction_similarity)
+    return Around(admitted.space, admitted.shelf, admitted.embedding, least)
 
 
-def _same_among(found: Sequence[Neighbour], admitted: Admitted) -> Neighbour | None:
-    return find_same(admitted.admission.content, admitted.draft.fact_key, found, admitted.policies.write)
+def _lasts(draft: Draft) -> bool:
+    """Whether the draft says how things are, so that another statement can contradict it; what happened cannot."""
+    return draft.kind in {Kind.FACT, Kind.PREFERENCE, Kind.INSTRUCTION}
+
+
+def _has_given_key(admitted: Admitted) -> bool:
+    return bool(admitted.draft.fact_key) and not is_derived(admitted.draft.fact_key)
+
+
+def _repeats(met: Met, memory: Memory) -> bool:
+    return met.relation is Relation.SAME and met.neighbour.memory.memory_id == memory.memory_id
+
+
+def _beside(admitted: Admitted, met: Met) -> Plan:
+    """What becomes of a draft that stands near a memory."""
+    old = met.neighbour.memory
+    if met.relation is Relation.SAME:
+        return repeat(admitted, met.neighbour)
+    if met.relation is Relation.CONTRADICTS and not _lies_ahead(admitted):
+        return contradict(admitted.keyed(weightier(admitted.draft.fact_key, old.fact_key)), old)
+    return doubt(admitted, met.neighbour)
+
+
+def _lies_ahead(admitted: Admitted) -> bool:
+    return admitted.draft.valid_from_us is not None and admitted.draft.valid_from_us > admitted.admission.now_us
 
 
 def _check_rival(admitted: Admitted, fact: Memory) -> None:
     """Raises when the draft may not contest the memory that holds its fact key."""
     if fact.pool is Pool.SHARED:
         admitted.caller.require("share.propose", fact.namespace)
-    ahead = admitted.draft.valid_from_us is not None and admitted.draft.valid_from_us > admitted.admission.now_us
-    if ahead and not has_ended(fact, admitted):
+    if _lies_ahead(admitted) and not has_ended(fact, admitted):
         raise InvalidField.one(
             "valid_from",
             f"lies ahead while memory {fact.memory_id} still holds this fact_key; write it when it begins to hold",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from dataplane.changes import Change, Commit
 from dataplane.codec import answer, etag_of, next_version, parse_body, receipt
 from dataplane.errors import BackendUnavailable, DuplicateContent, DuplicateFact, DuplicateRequest, StaleVersion
+from dataplane.logic.fact_keys import derived_from, is_derived
 from dataplane.logic.normalise import content_hash
 from dataplane.model import Kind, Memory, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
@@ -133,10 +134,19 @@ class UpdatePipeline:
         judgement = await self._parts.guard.judge_change(message, given, policies)
         if is_reworded:
             await _put_content(message, message.content, policies, self._parts.spaces.current)
+            message.fact_key = _key_after(message)
         message.content_hash = content_hash(old.namespace, message.content, Kind(message.kind))
         waits = old.pool is Pool.SHARED and policies.shared_pool_approval and is_reworded
         state = State.PENDING_REVIEW if waits or must_wait(found) else old.state
         return replace(next_version(old, message, now_us), state=state_after(judgement, state))
+
+
+def _key_after(message: memory_pb2.Memory) -> str:
+    """The fact key of a memory with new content: a derived one goes when the content states another fact."""
+    if not is_derived(message.fact_key):
+        return message.fact_key
+    found = derived_from(message.content, Kind(message.kind), message.speaker)
+    return message.fact_key if found == (message.fact_key, True) else ""
 
 
 async def _put_content(

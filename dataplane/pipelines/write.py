@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
 from dataplane.errors import BackendUnavailable, DuplicateRequest
+from dataplane.logic.fact_keys import derive
 from dataplane.logic.gate import gate
 from dataplane.logic.normalise import content_hash
 from dataplane.logic.score import score
@@ -187,8 +188,9 @@ class WritePipeline:
         return self._admit(prepared, embedding, verdict, caller)
 
     def _admit(self, prepared: _Prepared, embedding: Vector | None, verdict: Verdict, caller: Caller) -> Admitted:
-        draft, layer = prepared.draft, verdict.gate.layer
+        layer = verdict.gate.layer
         assert layer is not None
+        draft, denies = _keyed(prepared, layer, self._parts.clock.now_us())
         admission = Admission(
             memory_id=self._parts.new_id(),
             content=prepared.content,
@@ -210,6 +212,7 @@ class WritePipeline:
             embedding=embedding,
             verdict=verdict,
             caller=caller,
+            denies=denies,
         )
 
     async def _log(self, refused: Refused, deadline_s: float) -> Settled:
@@ -306,6 +309,16 @@ async def projected(projectors: Projectors, changes: Mapping[str, int]) -> None:
     if changes:
         with suppress(BackendUnavailable):  # they are committed, and found from the record store until they are
             await projectors.wait_for(changes, PROJECTION_BUDGET_S)
+
+
+def _keyed(prepared: _Prepared, layer: Layer, now_us: int) -> tuple[Draft, str]:
+    """The draft under the key of the fact that its text states, and the key of one that it denies, "" for none."""
+    draft = prepared.draft
+    ahead = draft.valid_from_us is not None and draft.valid_from_us > now_us
+    if draft.fact_key or not prepared.policies.write.dedup or ahead:
+        return draft, ""
+    found = derive(draft, prepared.content, layer)
+    return (replace(draft, fact_key=found.key), "") if found.holds else (draft, found.key)
 
 
 def _layer_ttl_us(layer: Layer, policies: NamespacePolicies) -> int | None:

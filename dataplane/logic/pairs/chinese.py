@@ -32,17 +32,20 @@ _SURNAMES = (
     "王李张刘陈杨黄赵周吴徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆"
     "汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
 )
-_AFTER_NAME = r"(?=的|[，,]|住|今年|现在|喜欢|爱|讨厌|在|是|有|不|对|会|养|开|做|当|来自|毕业|叫|身高|年龄|生日|体重|家|最|已)"
+_AFTER_NAME = (
+    r"(?=[的，,住在是有不没对会养开做当叫家最已也还都说喝吃坐读学过搬定每]|今年|现在|目前|喜欢|热衷|讨厌|来自|毕业|身高|年龄|生日|体重|个[头子]|电话"
+    r"|手机|邮箱|精通|能说|血型|一般|平时|出生|支持|担任|就职|单位|公司|学历|老家|昨天|周[一二三四五六日]|上周|中午|服务|名字|全名|宠物|项目)"
+)
 _SUBJECT = re.compile(
     rf"(?:(?P<self>我|咱|本人|俺|用户)们?(?:家(?![是在住乡庭里]))?(?:的)?)?(?:有)?(?:那个|这个|一个|一位|那位|这位|个|那)?(?:(?P<relation>{_RELATION})"
-    rf"(?![一-龥]*(?:室|馆|店|证))(?:的(?P<second>{_RELATION}))?"
+    rf"(?![室馆店证])(?:的(?P<second>{_RELATION}))?"
     rf"|(?P<name>(?:[小老阿][{_SURNAMES}]|[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?){_AFTER_NAME}|[A-Za-z][A-Za-z]+|他|她))?"
     r"[,，:：]?(?:他|她|ta)?们?(?:家(?![是在住乡庭里]))?(?:的)?(?:这个人)?[,，]?"
 )
 _LEAD = re.compile(r"^(?:请|麻烦|帮我)?(?:记住|记一下|记得|记下|备注一下|注意)?[,，:：]?(?:对了|其实|顺便说一下|话说|哦|嗯|那个|是这样)?[,，:：]?")
 _NOTHING = re.compile(
     r"[\s,，、:：。.!！~～…\"“”'的呢啊吧嘛哦哟啦了哈呀是在就都也还才有很挺叫做那个这里边儿他她它我]|就是|今年|现在|目前|已经|大概|大约|平时|特别|非常"
-    r"|正好|[只过可特真们]|左右|的话|而已|一个人|真的|好像|比较|最近|经常|一直|自己|这边|那边|那里|这里|个人"
+    r"|正好|一般|每天|每日|天天|[只过可特真们]|左右|的话|而已|一个人|真的|好像|比较|最近|经常|一直|自己|这边|那边|那里|这里|个人"
 )
 _FILL = (
     r"(?:是|在|为|叫做?|有|于|才|就|都|也|还|了|已经?|今年|现在|目前|大概|大约|差不多|将近|快|特别|非常|挺|很|比较|好像|平时|一直"
@@ -80,14 +83,14 @@ _TABLE: tuple[tuple[Attribute, str, str], ...] = (
     (Attribute("employer", _USUALLY), "单位|公司|就职|供职|任职于|效力", rf"(?:工作单位|任职单位|单位|公司)[,，]?(?:的)?(?:名称|名字|全称|名)?(?:是|叫做?|为|名叫|在)+(?P<v>{_ENDS})|(?:就职于|供职于|任职于|就职在|效力于)(?P<w>{_ENDS})"),
     (Attribute("address", _ONE), "地址|住址", rf"(?:家庭)?(?:地址|住址)F(?P<v>{_ENDS})"),
     (Attribute("lives", _ONE), "住|定居|搬|安家|生活|家在", rf"(?:居住地?|定居|住|安家|生活|家)(?:F)?(?:在|到|于|是)(?P<v>{_ENDS})|搬(?:家)?(?:到|去|至)了?(?P<w>{_ENDS})|住(?P<x>{_ENDS})|在(?P<y>[\w]+?)(?:定居|居住|安家|生活)"),
-    (Attribute("allergy", _MANY), "过敏", r"对(?P<v>[^,，。]+?)(?:严重|很|特别|会|都)?过敏|过敏(?:原|源)F(?P<w>[^,，。]+)|(?:一)?(?:吃|碰|闻)到?(?P<x>[^,，。]+?)就?(?:会)?过敏|^F(?P<y>[\w]{1,6})过敏$"),
+    (Attribute("allergy", _MANY), "过敏", r"对(?P<v>[^,，。不]+?)(?:严重|很|特别|会|都)?过敏|过敏(?:原|源)F(?P<w>[^,，。]+)|(?:一)?(?:吃|碰|闻)到?(?P<x>[^,，。]+?)就?(?:会)?过敏|^F(?P<y>[\w]{1,6})过敏$"),
     (Attribute("dislikes", _MANY), "讨厌|受不了|反感|厌恶", rf"(?:讨厌|受不了|反感|厌恶)(?:吃|喝)?(?P<v>{_ENDS})"),
     (Attribute("likes", _MANY), "喜欢|爱|热衷|兴趣|迷上|痴迷|感兴趣", rf"(?:兴趣爱好|业余爱好|兴趣|爱好)F(?P<v>{_ENDS})|对(?P<w>[^,，]+?)(?:F)?(?:感兴趣|着迷|有兴趣)|(?:喜欢|热爱|喜爱|酷爱|钟爱|偏爱|热衷于?|迷上了?|痴迷|爱好|爱)(?:上了?)?(?:去|吃|喝|玩|看|做|听)?(?P<x>{_ENDS})"),
     (Attribute("title", _ONE), "职位|职务|头衔|岗位|职称|担任|出任|任", rf"(?:职位|职务|头衔|岗位|职称)F(?P<v>{_ENDS})|(?:担任|出任)(?:了)?(?P<w>{_ENDS})"),
     (Attribute("job", _ONE), "职业|工作|干的活", rf"(?:职业|工作|干的活儿?)(?:是|为)(?:个|一名|一位|做|干|当|名)?(?P<v>{_ENDS})"),
     (Attribute("title", _ONE), "是|做", rf"^F(?:[\w]*?(?:公司|单位|医院|学校|部门|团队|店)(?:里|的)*)?(?P<v>[\w]*(?:{_TITLE}))(?:的|呢)?$"),
     (Attribute("job", _ONE), "职业|工作|做|干|当|从事|是|行业", rf"(?:职业|工作)(?:是|为)?(?:个|一名|一位|做|干|当)?F(?P<v>{_ENDS})|从事(?:的是)?(?P<w>{_ENDS})|(?:做|干|当)(?:的是|了)?(?P<x>[^,，。的]{{2,8}}?)(?:的|这行|工作)?$|^F是(?:个|一名|名|一位|做|干|当)(?P<y>[^,，。的]{{2,8}}?)(?:的)?$"),
-    (Attribute("car", _USUALLY), "开|车", rf"(?:开(?:的是|着|的)?|车F|座驾F)(?P<v>(?:一辆|辆)?[^,，。]{{1,12}}?)(?:车)?$"),
+    (Attribute("car", _USUALLY), "开|车", rf"(?:开(?:的是|着|的)?|车(?!牌|库|位|票|次)F|座驾F)(?P<v>(?:一辆|辆)?[^,，。]{{1,12}}?)(?:车)?$"),
     (Attribute("pet", _USUALLY), "养|宠物", rf"(?:养(?:了|着|的是)?|宠物F)(?P<v>{_ENDS})"),
     (Attribute("name", _ONE), "名|叫", rf"(?:名字|姓名|全名|大名)F(?P<v>{_ENDS})|^(?:名叫|叫做?)(?P<w>{_ENDS})"),
     (Attribute("marital", _ONE), "婚|单身", r"(?P<v>已婚|单身|未婚|离异|离婚|结婚|丧偶)了?"),
@@ -102,11 +105,14 @@ _HEADS = (
     r"|车牌|国籍|民族|月薪|工资|薪水|房租|年薪|学号|工号|昵称|网名|账号|用户名|银行|微信|qq|网址|域名|首都|总部|负责人|队长|班长|属相|生肖"
     r"|周期|频率|时长|长度|宽度|温度|上限|下限|目标|楼层|房间|座位|航班|车次|酒店|母语|手机型号|电脑|浏览器|编辑器))"
 )
+_SAME_NOUN = {"起床时间": "wakes", "睡觉时间": "sleeps", "车牌": "车牌号", "手机号": "phone", "手机号码": "phone"}
 _FAVOURITE = re.compile(r"最(?:喜欢|爱)的(?P<n>[\w]{1,6}?)(?:就)?是(?P<v>.+)")
 _FAVOURED = re.compile(r"(?P<v>.+?)是最(?:喜欢|爱)的(?P<n>[\w]{1,6})$")
 _GENERIC = re.compile(rf"(?P<n>{_HEADS})(?:是|为|叫|在|定在|改成了?|改为|换成了?|[:：])+(?P<v>.+)")
 _SENTENCES = re.compile(r"[。!！;；\n]+(?:输出[:：])?|\.(?=\s|$)")
-_NEGATION = re.compile(r"(?:并|已经)?(?:不再|从不|从来不|不是|没有|不|没)(?:再|有)?(?!错|过敏|仅|但|管|论)|并非|(?<![特分区级性告类])别(?!人|墅|的|名|处)")
+_THING = re.compile(rf"(?P<thing>[\w]{{2,10}}?)的(?={_HEADS}(?:是|为|叫|在|定|改|换|不是|[:：]))")
+_TURNED = re.compile(rf"(?P<v>[^我,，是的]{{1,20}}?)是(?P<s>(?:我|{_RELATION}|[小老阿{_SURNAMES}]\w{{1,2}}?的?最).*?(?:生日|颜色|最\w*的\w+|职业|爱好|电话|邮箱|家乡|老家))$")
+_NEGATION = re.compile(r"(?:并|已经)?(?:不再|从不|从来不|不是|没有|不|没)(?:再|有)?(?!错|仅|但|管|论|只)|并非|(?<![特分区级性告类])别(?!人|墅|的|名|处)")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -172,9 +178,13 @@ def without_province(place: str) -> str:
 def _subject_off(text: str) -> tuple[str, str]:
     """Who ("" when unclear) and what is said."""
     text = _LEAD.sub("", text).lstrip(":： ")
+    turned = _TURNED.match(text)
+    if turned is not None:
+        text = f"{turned['s']}是{turned['v']}"
     found = _SUBJECT.match(text)
     if found is None or not (found["self"] or found["relation"] or found["name"]):
-        return ("it", text) if _GENERIC.match(text) else ("", text)
+        thing = _THING.match(text)
+        return (thing["thing"], text[thing.end() :]) if thing else ("", text)
     rest = text[found.end() :]
     named = [_RELATIONS[name] for name in (found["relation"], found["second"]) if name]
     if found["name"]:
@@ -194,11 +204,16 @@ def _match(rest: str) -> tuple[Attribute, str, re.Match[str]] | None:
         if found is not None and (value := _value(found)):
             return attribute, value, found
     found = _GENERIC.search(rest)
-    return (Attribute(found["n"].removeprefix("的"), _ONE), _value(found), found) if found and _value(found) else None
+    if found is None or not _value(found):
+        return None
+    noun = found["n"].removeprefix("的")
+    return Attribute(_SAME_NOUN.get(noun, noun), _ONE), _value(found), found
 
 
 def _value(found: re.Match[str]) -> str:
     """What stands for the value, without what says nothing at its ends."""
     groups = found.groupdict()
     value = next((text for name in ("v", "w", "x", "y") if (text := groups.get(name))), "")
+    if value.startswith(("不", "没")):
+        return ""
     return value.strip(" ,，。.!！~:：'\"“”的了呢啊吧啦嘛").removeprefix("一辆").removeprefix("一名").removeprefix("一个")

@@ -23,38 +23,47 @@ _ALIKE = {
 }  # fmt: skip
 _STARTERS = frozenset(
     "the a an my our your his her their its this that these those there it we you they he she if when while after before"
-    " today tomorrow yesterday now please remember note no yes not and but so because every each some most all both in on"
+    " today tomorrow yesterday now please remember note no yes not and but so because every each some call reach write ask tell you'll most all both in on"
     " at for from with by to as what who where how why which is are do does did can could would should will may".split()
 )
 _OPENING = re.compile(
-    r"^(?:(?:well|actually|by the way|btw|fyi|hey|oh|so|just so you know|please note(?: that)?|note(?: that)?|for the record"
+    r"(?i)^(?:(?:well|actually|by the way|btw|fyi|hey|oh|so|just so you know|please note(?: that)?|note(?: that)?|for the record"
     r"|as you know|(?:please )?remember(?: that)?|in fact|to be clear)[,:]? )+"
 )
 _LONG_FORMS = (
-    (re.compile(r"[’`]"), "'"),
-    (re.compile(r"\b(?:the )?user's\b"), "my"),
-    (re.compile(r"\bthe user\b|^user\b"), "i"),
-    (re.compile(r"\b(i|he|she|it|that|there|who|what|here)'(?:m|s)\b"), r"\1 is"),
-    (re.compile(r"\b(\w+)'re\b"), r"\1 are"),
-    (re.compile(r"\b(\w+)'ve(?: got)?\b"), r"\1 have"),
-    (re.compile(r"\b(\w+)'d\b"), r"\1 would"),
-    (re.compile(r"\b(\w+)'ll\b"), r"\1 will"),
-    (re.compile(r"\bcan(?:no|')t\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
+    ("user", re.compile(r"\b(?:the )?user's\b"), "my"),
+    ("user", re.compile(r"\bthe user\b|^user\b"), "i"),
+    ("'", re.compile(r"\b(i|he|she|it|that|there|who|what|here)'(?:m|s)\b"), r"\1 is"),
+    ("'re", re.compile(r"\b(\w+)'re\b"), r"\1 are"),
+    ("'ve", re.compile(r"\b(\w+)'ve(?: got)?\b"), r"\1 have"),
+    ("'d", re.compile(r"\b(\w+)'d\b"), r"\1 would"),
+    ("'ll", re.compile(r"\b(\w+)'ll\b"), r"\1 will"),
+    ("can", re.compile(r"\bcan(?:no|')t\b"), "can not"),
+    ("won't", re.compile(r"\bwon't\b"), "will not"),
+    ("n't", re.compile(r"n't\b"), " not"),
 )
+"""What must stand in a text for a form to, the form, and its longer one."""
 _ADVERBS = re.compile(
-    r",? ?\b(?:these days|nowadays|currently|at the moment|at present|presently|right now|for now|as of now|a while ago"
+    r"\b(?:these days|nowadays|currently|at the moment|at present|presently|right now|for now|as of now|a while ago"
     r"|recently|lately|now|actually|really|truly|absolutely|very much|so much|a lot|still|just|also|too|already|usually"
     r"|generally|mostly|always|simply|of course|and lives? there|as (?:a|his|her|S's) hobby|in total|exactly|officially"
-    r"|with a passion|to death|deeply|strongly|dearly|especially|particularly|definitely|certainly|happily)\b,?"
+    r"|with a passion|to death|deeply|strongly|dearly|especially|particularly|definitely|certainly|happily|fluently|professionally|every week)\b"
 )
 _OWN = re.compile(r"\b(?:his|her|their|its|S's) (?=own\b|birthday|living|home|job)")
 _SUBJECT = re.compile(
     rf"\bmy (?:best |older |younger |elder |little |big |close |old |dear |new )*(?P<relation>{_RELATIONS})\b"
     rf"(?:'s (?P<second>{_RELATIONS})\b)?|\b(?P<self>i|me|mine|myself|my)\b"
 )
-_NAMED = re.compile(r"^(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)(?P<own>'s)?(?= [a-z])")
+_NAMED = re.compile(r"^(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)(?='s? | [a-z])")
+_OWNER = re.compile(r"(?<!\S)(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)'s? ")
+_TOLD_OF = re.compile(
+    r"\b(?:that|things?|dish(?:es)?|foods?|where|colou?rs?|with|when|to|treats) (?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
+    r"(?= (?:is|has|lives?|loves?|likes?|enjoys?|prefers?|was|works?|drives?|owns?|most|best)\b)"
+)
+_AT_END = re.compile(r"\b(?i:of|with|treats|by|call|reach) (?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)*)(?= (?:on|at|under)\b|$)")
+_ME, _MINE, _SPACES = re.compile(r"\b(?:i|me|myself)\b"), re.compile(r"\bmy\b"), re.compile(r" {2,}")
+_PRONOUN = re.compile(r"(?P<own>his|her|their)\b|(?:he|she|they|we)\b")
+_THING = re.compile(r"(?:the|our|this) (?P<thing>[\w -]{2,40}?)'s\b")
 _NEGATION = re.compile(r"\b(?:do|does|did) (?:not|no longer) |\b(?:not|never|no longer) | (?:any ?more|any longer)$")
 _BY_FIRST = re.compile(r"\w+")
 _BE = r"(?:is|am|are)"
@@ -68,11 +77,14 @@ _PETS = r"(?:cat|dog|kitten|puppy|parrot|hamster|rabbit|goldfish|turtle|tortoise
 _NOUNS = (
     r"(?:(?:favou?rite|preferred) [\w ]+?|(?:[\w-]+ ){0,3}(?:name|nickname|number|password|passcode|pass ?phrase|code|pin|colou?r"
     r"|address|birthday|anniversary|size|plate|id|e-?mail|username|handle|price|salary|budget|deadline|due date|version|port"
-    r"|capital|age|date|time|time zone|timezone|type|level|limit|goal|target|score|grade|rent|bank|provider|insurer|carrier"
-    r"|location|headquarters|hq|owner|leader|lead|ceo|president|director|author|status|rate|major|degree|team|school|university"
-    r"|college|gym|dentist|doctor|diet|sign|religion|nationality|citizenship|currency|language|tongue|browser|editor"
-    r"|operating system|os|phone|laptop|computer|bike|commute|shift|schedule|bedtime|temperature|weight|height|length|width"
-    r"|duration|quota|host|hostname|server|database|branch|url|website|spouse|employer|workplace|seat|room|flight|hotel|gate))"
+    r"|capital|age|date|time|time ?zone|type|level|limit|goal|target|score|grade|rent|location|headquarters|hq|status|rate"
+    r"|major|sign|religion|nationality|citizenship|currency|tongue|operating system|bedtime|temperature|weight|height|length"
+    r"|width|duration|quota|hostname|url|website))"
+)
+_HOLDERS = (
+    r"(?:[\w-]+ ){0,3}(?:bank|provider|insurer|carrier|owner|leader|lead|ceo|president|director|author|school|university|college"
+    r"|gym|dentist|doctor|language|browser|editor|phone|laptop|computer|bike|shift|schedule|server|database|employer|workplace"
+    r"|seat|room|hotel|gate|airline|diet)"
 )
 _TABLE: tuple[tuple[Attribute, str, tuple[str, ...]], ...] = (
     (Attribute("lives", _ONE), "live lives living reside resides residing based settled home house flat apartment moved"
@@ -180,6 +192,7 @@ _TABLE: tuple[tuple[Attribute, str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 _SPECIAL: tuple[tuple[str, str], ...] = (
     (r"(?:S's|the|this) (?P<n>NOUN) BE (?:called |set to |now )?V", "generic"),
+    (r"S's (?P<n>HOLDER) BE (?:the |an? )?V", "holder"),
     (r"V BE S's (?P<n>(?:favou?rite|preferred) [\w ]+)", "generic"),
     (r"(?:the|which) (?P<n>[\w ]+?) (?:that )?S (?:likes?|loves?|prefers?) (?:the )?(?:best|most) BE V", "favourite"),
     (r"of all (?:the )?(?P<n>[\w]+?)s?,? S (?:likes?|loves?|prefers?) V (?:the )?(?:best|most)", "favourite"),
@@ -187,11 +200,14 @@ _SPECIAL: tuple[tuple[str, str], ...] = (
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    text = pattern.replace("BE", _BE).replace("NOUN", _NOUNS)
+    text = pattern.replace("BE", _BE).replace("NOUN", _NOUNS).replace("HOLDER", _HOLDERS)
     text = re.sub(r"(?<![\w<\\])V(?!\w)", r"(?P<v>.+)", text, count=1)
     return re.compile(text)
 
 
+_SAME_NOUN = {"marital status": "marital", "phone number": "phone", "mobile number": "phone", "cell number": "phone",
+    "wake time": "wakes",
+}  # fmt: skip
 _PATTERNS = tuple((attribute, tuple(_compiled(pattern) for pattern in patterns)) for attribute, _, patterns in _TABLE)
 _GENERIC = tuple((_compiled(pattern), sort) for pattern, sort in _SPECIAL)
 
@@ -235,33 +251,56 @@ def _dislike(who: str, sentence: str) -> Frame | None:
 def english_subject(text: str) -> str:
     """Of whom an English sentence speaks; "" when it does not show."""
     stated = _subject_out(text.strip(" .!…\"“”'"))
-    return stated[0] if stated is not None else ""
+    return stated[0] if stated is not None and stated[0] != "it" else ""
 
 
 def _subject_out(text: str) -> tuple[str, str] | None:
     """Who, and the sentence in lower case with S in the place of the subject."""
-    named = _NAMED.match(text)
+    text = _OPENING.sub("", text.replace("’", "'"))
     lowered = text.lower()
-    for form, longer in _LONG_FORMS:
-        lowered = form.sub(longer, lowered)
-    lowered = _OPENING.sub("", lowered)
-    subject = _SUBJECT.search(lowered)
-    if subject is not None:
-        who = _who(subject)
-        sentence = lowered[: subject.start()] + ("S's" if subject["self"] == "my" else "S") + lowered[subject.end() :]
-        if subject["relation"] is None:
-            sentence = re.sub(r"\bmy\b", "S's", re.sub(r"\b(?:i|me|myself)\b", "S", sentence))
-    elif named is not None and named["name"].split()[0].lower() not in _STARTERS:
-        who, sentence = named["name"].lower(), "S" + lowered[named.end("name") :]
-    elif (pronoun := re.match(r"(?P<own>his|her|their)\b|(?P<who>he|she|they|we)\b", lowered)) is not None:
-        who = {"his": "he", "her": "she", "their": "they"}.get(pronoun[0], pronoun[0])
-        sentence = ("S's" if pronoun["own"] else "S") + lowered[pronoun.end() :]
-    elif lowered.startswith("the "):
-        who, sentence = "it", lowered
-    else:
+    for sign, form, longer in _LONG_FORMS:
+        if sign in lowered:
+            lowered = form.sub(longer, lowered)
+    stated = _person_out(lowered) or _name_out(text) or _other_out(lowered)
+    if stated is None:
         return None
-    evened = re.sub(r" {2,}", " ", _ADVERBS.sub(" ", sentence)).strip(" ,")
-    return who, re.sub(r"'s's\b", "'s", evened)
+    who, sentence = stated
+    evened = _ADVERBS.sub(" ", sentence)
+    return who, _SPACES.sub(" ", evened).strip(" ,").replace("'s's", "'s")
+
+
+def _person_out(lowered: str) -> tuple[str, str] | None:
+    subject = _SUBJECT.search(lowered)
+    if subject is None:
+        return None
+    sentence = lowered[: subject.start()] + ("S's" if subject["self"] == "my" else "S") + lowered[subject.end() :]
+    if subject["relation"] is None:
+        sentence = _MINE.sub("S's", _ME.sub("S", sentence))
+    return _who(subject), sentence
+
+
+def _name_out(text: str) -> tuple[str, str] | None:
+    """A name as the subject: one that owns something, one of whom a clause tells, else the one in front."""
+    named = _OWNER.search(text) or _TOLD_OF.search(text) or _NAMED.match(text)
+    if named is None or named["name"].split()[0].lower() in _STARTERS:
+        named = _AT_END.search(text)
+    if named is None:
+        return None
+    before, name, after = text[: named.start("name")], named["name"], text[named.end("name") :]
+    sentence = before.lower() + "S" + after.replace(f"{name}'s", "S's").replace(name, "S")
+    kept = sentence.replace("S", "\0")
+    return name.lower(), kept.lower().replace("\0", "S")
+
+
+def _other_out(lowered: str) -> tuple[str, str] | None:
+    pronoun = _PRONOUN.match(lowered)
+    if pronoun is not None:
+        who = {"his": "he", "her": "she", "their": "they"}.get(pronoun[0], pronoun[0])
+        return who, ("S's" if pronoun["own"] else "S") + lowered[pronoun.end() :]
+    thing = _THING.match(lowered)
+    if thing is not None:
+        return thing["thing"], "S's" + lowered[thing.end() :]
+    return ("it", lowered) if lowered.startswith("the ") else None
 
 
 def _who(subject: re.Match[str]) -> str:
@@ -280,7 +319,8 @@ def _match(sentence: str) -> tuple[Attribute, str] | None:
         found = pattern.fullmatch(sentence)
         if found is not None and (value := _value(found)):
             noun = found["n"].replace("favorite", "favourite").replace("color", "colour").strip()
-            return Attribute(f"favourite {noun}" if sort == "favourite" else noun, _ONE), value
+            name = f"favourite {noun}" if sort == "favourite" else _SAME_NOUN.get(noun, noun)
+            return Attribute(name, _USUALLY if sort == "holder" else _ONE), value
     return None
 
 

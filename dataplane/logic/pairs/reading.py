@@ -7,7 +7,7 @@ from dataplane.logic.pairs.chinese import chinese_frame, chinese_subject
 from dataplane.logic.pairs.english import english_frame, english_subject
 from dataplane.logic.pairs.frame import Frame
 from dataplane.logic.pairs.values import words_of
-from dataplane.logic.slots import Slots, plain, slots_of
+from dataplane.logic.slots import Slots, asks, plain, slots_of
 from dataplane.logic.word_order import Order, order_of
 
 LONGEST = 400
@@ -57,3 +57,8 @@ def read(text: str) -> Reading:
         unreal=_UNREAL.search(lowered) is not None,
         past=_PAST.search(lowered) is not None,
     )
+
+
+def is_asked(reading: Reading) -> bool:
+    """Whether the text asks rather than tells."""
+    return asks(reading.lowered)

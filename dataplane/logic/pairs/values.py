@@ -20,6 +20,7 @@ _CHINESE_DATE = re.compile(r"(?:(?P<y>\d+)年)?(?P<m>\d+)月(?:(?P<d>\d+)日)?")
 _WRITTEN_DATE = re.compile(r"^(?:(?P<y>\d{4})[-/.])?(?P<m>\d{1,2})[-/.](?P<d>\d{1,2})$")
 _METRES = re.compile(r"(?P<m>\d)(?:米|m\b|\.)(?P<cm>\d{1,2})?(?:米|m\b)?")
 _WORD = re.compile(r"[a-z0-9@+][\w@.'+-]*|[\u3400-\u9fff]+")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
 _EMPTY = frozenset("a an the my his her their its s of in on at to and some very is are really one with".split())
 _ALIKE = {"大专": "专科", "研究生": "硕士", "硕士研究生": "硕士", "离异": "离婚", "素食主义": "素食", "吃素": "素食"}
 
@@ -111,7 +112,7 @@ def _compare_words(a: str, b: str) -> Likeness:
         return Likeness.SAME
     if not one or not other or one <= other or other <= one:
         return Likeness.WITHIN
-    if not a.isascii() and (a in b or b in a):
+    if (a in b and _HAN.fullmatch(a)) or (b in a and _HAN.fullmatch(b)):
         return Likeness.WITHIN
     return Likeness.PARTLY if 2 * len(one & other) >= min(len(one), len(other)) else Likeness.OTHER
 

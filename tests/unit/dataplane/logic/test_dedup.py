@@ -4,11 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.logic.dedup import Neighbour, find_same, says_the_same
+from dataplane.logic.dedup import Neighbour, find_met, says_the_same
+from dataplane.logic.pairs.compare import Relation
+from dataplane.pair_model import shipped_pair_model
 from memplane.policy.model import WritePolicy
 from tests.unit.dataplane.logic.examples import a_memory
 
 POLICY = WritePolicy()
+MODEL = shipped_pair_model()
+
+
+def find_same(content: str, fact_key: str, neighbours: list[Neighbour], policy: WritePolicy) -> Neighbour | None:
+    met = find_met(content, fact_key, neighbours, policy, MODEL)
+    return met.neighbour if met is not None and met.relation is Relation.SAME else None
 
 
 def neighbour(content: str, similarity: float, memory_id: str = "mem_1", fact_key: str = "") -> Neighbour:
