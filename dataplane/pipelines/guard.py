@@ -65,7 +65,7 @@ class Guard:
         writer = _writer(draft, caller)
         words = frozenset(query_tokens(draft.content[:LONGEST_STATEMENT])[:MOST_WORDS])
         signals = (*signals, *self._habits(writer, words, policy, now_us))
-        judgement = _judged(signals, policy, draft.source.type.name)
+        judgement = judged(signals, policy, draft.source.type.name)
         if not draft.validate_only:
             self._history.note(writer, words, now_us, is_attack=judgement.action is not None)
         return judgement
@@ -78,7 +78,7 @@ class Guard:
         text = "\n".join(_texts_of(message))
         if not policies.guard.enabled or old.issuperset(_texts_of(message)):
             return Judgement()
-        judgement = _judged(await self._signals(text, policies), policies.guard, SourceType(message.source.type).name)
+        judgement = judged(await self._signals(text, policies), policies.guard, SourceType(message.source.type).name)
         if judgement.action == "reject":
             raise InvalidField.one("memory", f"{judgement.told}; the policy refuses it")
         return judgement
@@ -123,7 +123,8 @@ def state_after(judgement: Judgement, state: State) -> State:
     return State.QUARANTINED if judgement.action == "quarantine" else state
 
 
-def _judged(signals: Sequence[Signal], policy: GuardPolicy, source_type: str) -> Judgement:
+def judged(signals: Sequence[Signal], policy: GuardPolicy, source_type: str) -> Judgement:
+    """What the policy makes of signals in a text of that source."""
     trust = Trust({str(name): weight for name, weight in policy.signals.items()}, getattr(policy.sources, source_type))
     score = suspicion(signals, trust)
     if score >= policy.reject_threshold:
