@@ -8,6 +8,7 @@ restored; the *counter* (30 bits: 340 years at one in 10 s) rises with each beac
 random, so that two pasts that count alike differ. 0 is no beacon.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _MARK_BITS, _COUNTER_BITS, _ERA_BITS = 22, 30, 10
@@ -75,3 +76,10 @@ def has_lost(held: int, acknowledged: int, era: int) -> bool:
     if known.era < era:
         return True
     return there.place < known.place or (there.place == known.place and held != acknowledged)
+
+
+def with_saved(kept: Mapping[str, int], name: str, value: int) -> dict[str, int]:
+    """The numbers that an index keeps once it is given one: what comes late lowers none, and 0 takes a name out."""
+    if value:
+        return {**kept, name: max(value, kept.get(name, 0))}
+    return {each: number for each, number in kept.items() if each != name}

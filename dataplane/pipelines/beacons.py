@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.beacon import Beacon, following, is_ahead
+from dataplane.logic.beacon import MARKS, Beacon, following, is_ahead
 from dataplane.pipelines.index_care import IndexCare
 from dataplane.pipelines.lineage import BEACON, ERA, RECORD_STORE_RESTORED, RESTORED, Lineage
 from dataplane.pipelines.project import Projectors
@@ -182,7 +182,7 @@ class Beacons:
         """Lets every data plane know; said at once and again and again."""
         era = self._parts.lineage.era
         if not self._parts.lineage.is_restored:
-            await self._parts.store.save_marker(RESTORED, era + 1, self._deadline())
+            await self._parts.store.raise_marker(RESTORED, era + 1, 1, self._deadline())
             self._take(era, is_restored=True)
             log.error("the record store is not the one of before: %s knows of later changes", evidence)
 
@@ -195,8 +195,8 @@ class Beacons:
             return
         if self._covered == self._position or (is_early and not is_new_era):
             return
-        await self._parts.store.save_marker(self._own, self._next(), self._deadline())
-        self._last, self._coming, self._covered, self._lit_at_s = self._coming, 0, self._position, now_s
+        stored = await self._parts.store.raise_marker(self._own, self._next(), MARKS, self._deadline())
+        self._last, self._coming, self._covered, self._lit_at_s = stored, 0, self._position, now_s
 
     def _next(self) -> int:
         """The next beacon: the same one until it is known to be stored, for a save that failed may yet come through.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.beacon import Beacon, has_lost
+from dataplane.logic.beacon import MARKS, Beacon, has_lost
 from dataplane.pipelines.check_indexes import CheckIndexes, Counts
 from dataplane.pipelines.followed import FollowedIndex
 from dataplane.pipelines.lineage import BEACON
@@ -111,7 +111,7 @@ class IndexCare:
         if held != latest:
             await self.index.index.save_beacon(self._parts.node, latest, deadline_s)
         if self._acknowledged != latest:
-            await self._parts.store.save_marker(self._marker, latest, deadline_s)
+            await self._parts.store.raise_marker(self._marker, latest, MARKS, deadline_s)
             self._acknowledged = latest
 
     async def _wrong_counts(self, deadline_s: float) -> Counts | None:

@@ -34,5 +34,5 @@ async def accept_restored(store: RecordStore, deadline_s: float) -> None:
     """Begins a new era if the record store was restored: what it says now is right. Raises BackendUnavailable."""
     due = await store.marker(RESTORED, deadline_s)
     if due > await store.marker(ERA, deadline_s):
-        await store.save_marker(ERA, due, deadline_s)
+        await store.raise_marker(ERA, due, 1, deadline_s)
         log.warning("the restored record store is accepted; every index is repaired")

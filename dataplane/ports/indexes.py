@@ -49,7 +49,8 @@ class Index(Backend, Protocol):
     async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
         """Keeps a number in the index, durably, where its memories lie: `clear` and whoever wipes it take it along.
 
-        It is no memory: searches, counts and versions pass over it.
+        It is no memory: searches, counts and versions pass over it. Where the engine can compare, a number that comes
+        late does not replace a higher one. 0 takes the name out.
         """
         ...
 

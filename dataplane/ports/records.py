@@ -100,6 +100,25 @@ class RecordStore(RecordReads, Outbox, Backend, Protocol):
         """Keeps a number under a name."""
         ...
 
+    async def raise_marker(self, name: str, value: int, unit: int, deadline_s: float) -> int:
+        """Keeps a number under a name unless the one there is as high, in whole `unit`s; the one that is there then.
+
+        So a save that comes late replaces none that was made after it.
+        """
+        ...
+
+    async def stamp_marker(self, name: str, deadline_s: float) -> None:
+        """Keeps the store's time, in µs, under a name."""
+        ...
+
+    async def stale_markers(self, prefix: str, seconds: float, page_size: int, deadline_s: float) -> list[str]:
+        """Names that begin so and were stamped so many seconds ago or more; by name, at most a page."""
+        ...
+
+    async def drop_markers(self, names: Sequence[str], deadline_s: float) -> None:
+        """Removes numbers; each is 0 again. Passes over unknown ones."""
+        ...
+
     async def save_embedding(
         self, memory_id: str, version: int, model: str, embedding: Vector, deadline_s: float
     ) -> None:

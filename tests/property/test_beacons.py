@@ -1,4 +1,4 @@
-"""Beacons of two data planes over stores whose calls fail at any moment, before or after their effect.
+"""Beacons of two data planes over stores whose calls fail at any moment, before or after their effect, or come late.
 
 Whatever fails, and whoever is killed meanwhile: nobody raises an alarm where nothing was lost, and a loss is noticed by
 the next look that gets through.
@@ -19,6 +19,7 @@ from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.changes import IndexProgress
 from dataplane.errors import BackendUnavailable
+from dataplane.logic.beacon import MARKS
 from dataplane.pipelines.beacons import BeaconOptions, BeaconParts, Beacons
 from dataplane.pipelines.check_indexes import Counts
 from dataplane.pipelines.index_care import CareParts, IndexCare
@@ -34,17 +35,25 @@ QUICK = BeaconOptions(interval_s=0.0)
 
 
 class Failing:
-    """Stands for a store; a call fails when the next of `fates` is 1 (before its effect) or 2 (after it)."""
+    """Stands for a store; a call fails when the next of `fates` is 1 (before its effect), 2 (after it) or 3.
 
-    def __init__(self, inner: Any, fates: list[int]):
+    3: it is stored later, when the next one is 4.
+    """
+
+    def __init__(self, inner: Any, fates: list[int], late: list[Callable[[], Any]]):
         self._inner = inner
         self._fates = fates
+        self._late = late
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         async def call(*arguments: Any) -> Any:
             fate = self._fates.pop() if self._fates else 0
-            if fate == 1:
+            if fate == 3:
+                self._late.append(lambda: getattr(self._inner, name)(*arguments))
+            if fate in (1, 3):
                 raise BackendUnavailable("a store", "fails")
+            while fate == 4 and self._late:
+                await self._late.pop()()
             answer = await getattr(self._inner, name)(*arguments)
             if fate == 2:
                 raise BackendUnavailable("a store", "answers too late")
@@ -64,16 +73,20 @@ class House:
     witnesses: dict[str, tuple[int, int]] = field(default_factory=dict)
     planes: dict[str, Beacons] = field(default_factory=dict)
     fates: list[int] = field(default_factory=list)
+    late: list[Callable[[], Any]] = field(default_factory=list)
     marks: int = 0
 
     def start(self, node: str) -> None:
         """Starts a data plane, in place of the one of before."""
-        store = cast(InMemoryRecordStore, Failing(self.store, self.fates))
+        store = cast(InMemoryRecordStore, self.failing(self.store))
         care = CareParts(store, cast(Any, CHECKS), cast(Any, REPAIRS), node, 0.0)
         cares = [
             IndexCare(
                 care,
-                cast(Any, SimpleNamespace(name=name, index=Failing(index, self.fates), kind=pb.INDEX_KIND_TEXT)),
+                cast(
+                    Any,
+                    SimpleNamespace(name=name, index=self.failing(index), kind=pb.INDEX_KIND_TEXT),
+                ),
                 cast(Any, SimpleNamespace(is_level=True, retry_now=nothing, doubt=nothing, trust=nothing)),
             )
             for name, index in self.indexes.items()
@@ -86,6 +99,10 @@ class House:
         parts = BeaconParts(store, cast(Any, None), cast(Any, projectors), Lineage(), witness, self.mark, node)
         self.planes[node] = Beacons(parts, cares, QUICK)
         self.planes[node]._returned = cast(Any, SimpleNamespace(start=nothing, count=0))
+
+    def failing(self, store: Any) -> Failing:
+        """A store as data planes reach it."""
+        return Failing(store, self.fates, self.late)
 
     def mark(self) -> int:
         """A mark that none had before."""
@@ -122,7 +139,7 @@ async def _ended(*_: Any) -> RebuildEnd:
 
 CHECKS = SimpleNamespace(count=_count)
 REPAIRS = SimpleNamespace(repair=_repair, ended=_ended)
-FATES = st.lists(st.sampled_from([0, 0, 0, 1, 2]), max_size=25)
+FATES = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 4]), max_size=25)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("look"), st.sampled_from(NODES), FATES),
@@ -201,20 +218,20 @@ def test_a_restored_record_store_is_said_until_it_is_accepted(
 
 async def test_a_beacon_that_is_stored_late_after_its_save_was_given_up_is_no_other_past() -> None:
     house, late = House(), list[int]()
-    save = house.store.save_marker
+    save = house.store.raise_marker
 
-    async def give_up(name: str, value: int, deadline_s: float) -> None:
+    async def give_up(name: str, value: int, unit: int, deadline_s: float) -> int:
         if name != f"beacon:{NODES[0]}" or late:
-            return await save(name, value, deadline_s)
+            return await save(name, value, unit, deadline_s)
         late.append(value)
         raise BackendUnavailable("record_store", "does not answer in time")
 
-    house.store.save_marker = give_up  # type: ignore[method-assign]  # once
+    house.store.raise_marker = give_up  # type: ignore[method-assign]  # once
     house.store._tables.last_position += 1
     house.start(NODES[0])
     for _ in range(2):
         await house.look(NODES[0], [])
-    await save(f"beacon:{NODES[0]}", late[0], asyncio.get_running_loop().time() + 10)
+    await save(f"beacon:{NODES[0]}", late[0], MARKS, asyncio.get_running_loop().time() + 10)
     await house.look(NODES[0], [])
     house.start(NODES[1])
     await house.look(NODES[1], [])

@@ -1,7 +1,8 @@
 """The folder of one index: its shards, a marker that names the one in force, and the numbers kept beside it.
 
 The marker is replaced by one rename, so that a process killed at any moment leaves a folder whose marker names a whole
-shard: the old one or the new one. Whatever else lies there was left behind and is removed, but for the beacons.
+shard: the old one or the new one. Whatever else lies there was left behind and is removed, but for the beacons and the
+blank that further shards are made from.
 """
 
 import json
@@ -10,9 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dataplane.adapters.edge import files
+from dataplane.adapters.edge.blank import Blank
+from dataplane.logic.beacon import with_saved
 
 MARKER = "identity.json"
 BEACONS = "beacons.json"
+BLANK = "blank.json"
 
 
 class ShardFolder:
@@ -50,7 +54,19 @@ class ShardFolder:
 
     def save_beacon(self, name: str, value: int) -> None:
         """Keeps a number, durably. Not for several threads at once."""
-        files.write_whole(self._beacons, {**self.beacons(), name: value})
+        files.write_whole(self._beacons, with_saved(self.beacons(), name, value))
+
+    def blank(self) -> Blank | None:
+        """What another shard can be made from; None where nothing readable was kept."""
+        try:
+            found = json.loads(self._blank.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def keep_blank(self, blank: Blank) -> None:
+        """Keeps what another shard can be made from, durably."""
+        files.write_whole(self._blank, blank)
 
     def empty(self) -> None:
         """Removes everything: no shard is in force."""
@@ -78,7 +94,7 @@ class ShardFolder:
     def remove_others(self) -> None:
         """Removes what is neither marker, beacons nor the shard in force, once the last switch is durable."""
         files.sync_folder(self._folder)
-        kept = {self.current(), self._marker, self._beacons, files.coming(self._beacons)}
+        kept = {self.current(), self._marker, self._blank, self._beacons, files.coming(self._beacons)}
         for path in self._folder.iterdir():
             if path in kept:
                 continue
@@ -94,3 +110,7 @@ class ShardFolder:
     @property
     def _beacons(self) -> Path:
         return self._folder / BEACONS
+
+    @property
+    def _blank(self) -> Path:
+        return self._folder / BLANK

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataplane.adapters import record_rules
 from dataplane.adapters.inmemory import record_outbox as outbox
 from dataplane.adapters.inmemory import record_tables as stored
+from dataplane.adapters.inmemory.record_markers import InMemoryMarkers
 from dataplane.adapters.record_rules import FieldsOf
 from dataplane.changes import (
     AccessRecord,
@@ -34,7 +35,7 @@ from dataplane.ports import Clock, CommitResult, ContentKey, Examination, ListQu
 from memplane.process import SystemClock
 
 
-class InMemoryRecordStore:
+class InMemoryRecordStore(InMemoryMarkers):
     """A `ports.RecordStore`. `fields_of` gives what filters see of a memory; `clock` is its own, else the system's."""
 
     def __init__(self, fields_of: FieldsOf, clock: Clock | None = None) -> None:
@@ -95,16 +96,6 @@ class InMemoryRecordStore:
         self._check(deadline_s)
         if any(item.memory.version == version for item in self._tables.versions.get(memory_id, ())):
             self._tables.embeddings[memory_id, version, model] = stored.read_only(embedding)
-
-    async def marker(self, name: str, deadline_s: float) -> int:
-        """See the port."""
-        self._check(deadline_s)
-        return self._tables.markers.get(name, 0)
-
-    async def save_marker(self, name: str, value: int, deadline_s: float) -> None:
-        """See the port."""
-        self._check(deadline_s)
-        self._tables.markers[name] = value
 
     async def save_operations(self, operations: Sequence[OperationRecord], deadline_s: float) -> None:
         """See the port."""

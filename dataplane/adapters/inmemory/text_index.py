@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from dataplane.adapters.inmemory import deadline
 from dataplane.adapters.inmemory.entries import held_of, newest, rows_of
+from dataplane.logic.beacon import with_saved
 from dataplane.logic.bm25 import inverse_frequency, term_weights
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope
@@ -78,7 +79,7 @@ class InMemoryTextIndex:
     async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        self._beacons[name] = value
+        self._beacons = with_saved(self._beacons, name, value)
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""

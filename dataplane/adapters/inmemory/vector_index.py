@@ -6,6 +6,7 @@ import numpy as np
 
 from dataplane.adapters.inmemory import deadline
 from dataplane.adapters.inmemory.entries import held_of, newest, rows_of
+from dataplane.logic.beacon import with_saved
 from dataplane.logic.filters import matches
 from dataplane.model import Candidate, Filter, Held, IndexEntry, IndexKey, Scope, Vector
 from dataplane.ports import Examination
@@ -91,7 +92,7 @@ class InMemoryVectorIndex:
     async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         deadline.check(BACKEND, deadline_s)
-        self._beacons[name] = value
+        self._beacons = with_saved(self._beacons, name, value)
 
     async def examine(self, deadline_s: float) -> Examination:
         """See the port."""

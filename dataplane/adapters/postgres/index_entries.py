@@ -35,7 +35,8 @@ _CLEAR_BEACONS = "DELETE FROM memplane.index_beacons WHERE entries = %(entries)s
 _BEACONS = "SELECT name, value FROM memplane.index_beacons WHERE entries = %(entries)s::text"
 _SAVE_BEACON = """
 INSERT INTO memplane.index_beacons (entries, name, value) VALUES (%(entries)s::text, %(name)s::text, %(value)s::bigint)
-ON CONFLICT (entries, name) DO UPDATE SET value = excluded.value"""
+ON CONFLICT (entries, name) DO UPDATE SET value = greatest(index_beacons.value, excluded.value)"""
+_DROP_BEACON = "DELETE FROM memplane.index_beacons WHERE entries = %(entries)s::text AND name = %(name)s::text"
 
 
 class IndexEntries:
@@ -108,7 +109,8 @@ class IndexEntries:
     async def save_beacon(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         beacon = {**self._named, "name": name, "value": value}
-        await self._pool.read(SYSTEM_SCOPE, _SAVE_BEACON, beacon, deadline_s)
+        query = (_SAVE_BEACON, beacon) if value else (_DROP_BEACON, {**self._named, "name": name})
+        await self._pool.transact(SYSTEM_SCOPE, [query], deadline_s)
 
     async def _run(self, statement: str, parameters: Parameters, deadline_s: float) -> list[tuple[Any, ...]]:
         filled = fill(statement, **self._parts)

@@ -36,6 +36,18 @@ _MARKER = "SELECT value FROM memplane.markers WHERE name = %(name)s::text"
 _SAVE_MARKER = """
 INSERT INTO memplane.markers (name, value) VALUES (%(name)s, %(value)s)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+_RAISE_MARKER = """
+INSERT INTO memplane.markers AS m (name, value) VALUES (%(name)s, %(value)s)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+WHERE excluded.value / %(unit)s::bigint > m.value / %(unit)s::bigint"""
+_STAMP_MARKER = """
+INSERT INTO memplane.markers (name, value) VALUES (%(name)s, memplane.now_us())
+ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+_STALE_MARKERS = """
+SELECT name FROM memplane.markers
+WHERE starts_with(name, %(prefix)s::text) AND value <= (SELECT memplane.now_us()) - %(age_us)s::bigint
+ORDER BY name LIMIT %(page_size)s::bigint"""
+_DROP_MARKERS = "DELETE FROM memplane.markers WHERE name = ANY (%(names)s::text[])"
 
 
 class PostgresOperations:
@@ -68,6 +80,25 @@ class PostgresOperations:
     async def save_marker(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         await self._run(_SAVE_MARKER, {"name": name, "value": value}, deadline_s)
+
+    async def raise_marker(self, name: str, value: int, unit: int, deadline_s: float) -> int:
+        """See the port."""
+        raising: tuple[str, Parameters] = (_RAISE_MARKER, {"name": name, "value": value, "unit": unit})
+        rows = await self._pool.transact(SYSTEM_SCOPE, [raising, (_MARKER, {"name": name})], deadline_s)
+        return int(rows[0][0])
+
+    async def stamp_marker(self, name: str, deadline_s: float) -> None:
+        """See the port."""
+        await self._run(_STAMP_MARKER, {"name": name}, deadline_s)
+
+    async def stale_markers(self, prefix: str, seconds: float, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        given = {"prefix": prefix, "age_us": int(seconds * 1e6), "page_size": page_size}
+        return [name for (name,) in await self._run(_STALE_MARKERS, given, deadline_s)]
+
+    async def drop_markers(self, names: Sequence[str], deadline_s: float) -> None:
+        """See the port."""
+        await self._run(_DROP_MARKERS, {"names": list(names)}, deadline_s)
 
     async def _run(self, statement: str, parameters: dict[str, Any], deadline_s: float) -> list[Row]:
         return await self._pool.transact(SYSTEM_SCOPE, [(statement, parameters)], deadline_s)

@@ -1,7 +1,8 @@
 """The numbers kept in the collections: a point for each name, which is no memory.
 
 A beacon lies in the common collection and in each dedicated one, and the common one's tells in which. So it is missing
-once any of them was removed, also when that was made anew since. It has a vector like every point, and in place of a
+once any of them was removed, also when that was made anew since. Points cannot be compared as they are written: a
+number that comes late replaces a higher one. It has a vector like every point, and in place of a
 memory's `terms` one of its own, by which what looks for memories passes over it.
 """
 
@@ -36,7 +37,11 @@ async def read(connection: Connection, collections: Sequence[str], deadline_s: f
 async def save(
     connection: Connection, collections: Sequence[str], point: models.PointStruct, deadline_s: float
 ) -> None:
-    """Keeps a point of `beacon` in all of them, the common one last. Raises CollectionMissing."""
+    """Keeps a point of `beacon` in all of them, the common one last; removes that of 0. Raises CollectionMissing."""
+    if not (point.payload or {})["value"]:
+        for collection in collections:
+            await connection.call(lambda client, of=collection: client.delete(of, [point.id], wait=True), deadline_s)  # type: ignore[misc]  # bound now
+        return
     for collection in (*collections[1:], collections[0]):
         await connection.call(lambda client, into=collection: client.upsert(into, [point], wait=True), deadline_s)  # type: ignore[misc]  # bound now
 

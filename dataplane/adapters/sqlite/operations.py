@@ -30,6 +30,18 @@ _LIST = fill(
 _SAVE_MARKER = """
 INSERT INTO markers (name, value) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+_RAISE_MARKER = """
+INSERT INTO markers (name, value) VALUES (:name, :value)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE excluded.value / :unit > markers.value / :unit"""
+_STAMP_MARKER = fill(
+    "INSERT INTO markers (name, value) VALUES (?, {now}) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    now=NOW_US,
+)
+_STALE_MARKERS = fill(
+    "SELECT name FROM markers WHERE substr(name, 1, length(:prefix)) = :prefix AND value <= {now} - :age_us"
+    " ORDER BY name LIMIT :page_size",
+    now=NOW_US,
+)
 
 
 def save(connection: sqlite3.Connection, operations: Sequence[OperationRecord]) -> None:
@@ -58,6 +70,28 @@ def marker(connection: sqlite3.Connection, name: str) -> int:
 def save_marker(connection: sqlite3.Connection, name: str, value: int) -> None:
     """See RecordStore.save_marker."""
     connection.execute(_SAVE_MARKER, (name, value))
+
+
+def raise_marker(connection: sqlite3.Connection, name: str, value: int, unit: int) -> int:
+    """See RecordStore.raise_marker."""
+    connection.execute(_RAISE_MARKER, {"name": name, "value": value, "unit": unit})
+    return marker(connection, name)
+
+
+def stamp_marker(connection: sqlite3.Connection, name: str) -> None:
+    """See RecordStore.stamp_marker."""
+    connection.execute(_STAMP_MARKER, (name,))
+
+
+def stale_markers(connection: sqlite3.Connection, prefix: str, seconds: float, page_size: int) -> list[str]:
+    """See RecordStore.stale_markers."""
+    given = {"prefix": prefix, "age_us": int(seconds * 1e6), "page_size": page_size}
+    return [name for (name,) in connection.execute(_STALE_MARKERS, given)]
+
+
+def drop_markers(connection: sqlite3.Connection, names: Sequence[str]) -> None:
+    """See RecordStore.drop_markers."""
+    connection.executemany("DELETE FROM markers WHERE name = ?", [(name,) for name in names])
 
 
 def _from(row: Sequence[Any]) -> OperationRecord:

@@ -85,7 +85,11 @@ class SqliteRecordStore:
         return await self._writer.run(work, deadline_s, weight=len(commits))
 
     async def erase(self, erasure: Erasure, deadline_s: float) -> int:
-        """See the port. The content is gone from the file, too, when this returns, unless a long read holds the log."""
+        """See the port. When this returns, no file holds a byte of the content any more.
+
+        While a long read holds the log, or the disk fails, the writer goes on trying, and a process that was killed
+        does it when it starts again.
+        """
         return await self._writer.run(partial(upkeep.erase, erasure=erasure), deadline_s, wipes=True)
 
     async def save_embedding(
@@ -102,6 +106,24 @@ class SqliteRecordStore:
     async def save_marker(self, name: str, value: int, deadline_s: float) -> None:
         """See the port."""
         await self._writer.run(partial(operation_statements.save_marker, name=name, value=value), deadline_s)
+
+    async def raise_marker(self, name: str, value: int, unit: int, deadline_s: float) -> int:
+        """See the port."""
+        work = partial(operation_statements.raise_marker, name=name, value=value, unit=unit)
+        return await self._writer.run(work, deadline_s)
+
+    async def stamp_marker(self, name: str, deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(operation_statements.stamp_marker, name=name), deadline_s)
+
+    async def stale_markers(self, prefix: str, seconds: float, page_size: int, deadline_s: float) -> list[str]:
+        """See the port."""
+        read = partial(operation_statements.stale_markers, prefix=prefix, seconds=seconds, page_size=page_size)
+        return await self._readers.later(read, deadline_s)
+
+    async def drop_markers(self, names: Sequence[str], deadline_s: float) -> None:
+        """See the port."""
+        await self._writer.run(partial(operation_statements.drop_markers, names=list(names)), deadline_s)
 
     async def save_operations(self, operations: Sequence[OperationRecord], deadline_s: float) -> None:
         """See the port."""

@@ -15,6 +15,7 @@ from dataplane.changes import (
 from dataplane.errors import DuplicateRequest, StaleVersion
 from dataplane.model import DAY_US, SYSTEM_SCOPE, Action, Pool, Scope, State
 from dataplane.ports import RecordStore
+from memplane.process import SystemClock
 from tests.contract.builders import (
     INDEX,
     MODEL,
@@ -139,6 +140,30 @@ async def test_markers_start_at_0_and_may_go_back(store: RecordStore, deadline_s
     await store.save_marker("vector.purge", 3, deadline_s)
     assert await store.marker("vector.purge", deadline_s) == 3
     assert await store.marker("text.purge", deadline_s) == 2
+
+
+async def test_a_raised_marker_falls_to_none_that_comes_late(store: RecordStore, deadline_s: float) -> None:
+    assert await store.raise_marker("beacon:a", 25, 10, deadline_s) == 25
+    for late in (25, 29, 20, 19, 0):
+        assert await store.raise_marker("beacon:a", late, 10, deadline_s) == 25
+    assert await store.raise_marker("beacon:a", 2**62 - 1, 10, deadline_s) == 2**62 - 1
+    assert await store.marker("beacon:a", deadline_s) == 2**62 - 1
+    assert await store.raise_marker("beacon:b", 0, 10, deadline_s) == 0
+
+
+async def test_markers_are_stamped_found_when_they_are_stale_and_dropped(store: RecordStore, deadline_s: float) -> None:
+    for name in ("heard:b", "heard:a", "heard:%", "heat:c"):
+        await store.stamp_marker(name, deadline_s)
+    await store.save_marker("heard:old", 5, deadline_s)
+    stamped_us = await store.marker("heard:a", deadline_s)
+    assert abs(stamped_us - SystemClock().now_us()) < 60_000_000
+    assert await store.stale_markers("heard:", 3_600, 10, deadline_s) == ["heard:old"]
+    assert await store.stale_markers("heard:", 0, 10, deadline_s) == ["heard:%", "heard:a", "heard:b", "heard:old"]
+    assert await store.stale_markers("heard:", 0, 2, deadline_s) == ["heard:%", "heard:a"]
+    await store.drop_markers(["heard:a", "heard:none"], deadline_s)
+    await store.drop_markers([], deadline_s)
+    assert await store.marker("heard:a", deadline_s) == 0
+    assert await store.stale_markers("heard:", 0, 10, deadline_s) == ["heard:%", "heard:b", "heard:old"]
 
 
 async def test_a_scan_pages_through_active_memories_by_id(store: RecordStore, deadline_s: float) -> None:
