@@ -184,12 +184,11 @@ class Writer:
         When a long read is in the way, or the disk, it is tried again, whether anything is written or not.
         """
         self._wipe_due = self._wipe_due or asked
-        is_time = asked or (self._wipe_due and self._loop.time() >= self._wipe_at_s)
-        if not is_time and not self._log.is_long:
-            return
-        self._wipe_at_s = self._loop.time() + WIPE_AGAIN_S
+        is_due = asked or (self._wipe_due and self._loop.time() >= self._wipe_at_s)
         try:
-            self._wipe_due = not self._log.empty(patient=asked) and self._wipe_due
+            if is_due or self._log.is_long:
+                self._wipe_at_s = self._loop.time() + WIPE_AGAIN_S
+                self._wipe_due = not self._log.empty(patient=asked) and self._wipe_due
         except (sqlite3.Error, OSError) as error:
             self._wipe_due = True
             self._tell(f"the write-ahead log may still hold erased content: {_words(error)}")
