@@ -48,7 +48,8 @@ _PEM: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLO
 _PEM_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _NAMED_KEY: Final = re.compile(
     r"(?:\b(?:api|access|secret|auth|bearer|client|app|aws|private|encryption|signing|service|account|license)"
-    r"[ _\-]?(?:api[ _\-]?)?(?:key|token|secret)s?\b|\btoken\b|\bsecret\b|\bbearer\b|密钥|秘钥|令牌|口令牌|访问密钥|授权码|\bAppSecret\b"
+    r"[ _\-]?(?:api[ _\-]?)?(?:key|token|secret)s?\b|\btoken\b|\bsecret\b|\bbearer\b"
+    r"|密钥|秘钥|令牌|授权码|\bAppSecret\b"
     r"|\bAccessKey(?:Id|Secret)?\b|\bak\b|\bsk\b|\bkey\b)[^\n.。;；!?！？]{0,24}?[\s:=是为：\"'`]{1,4}"
     r"(?P<value>[A-Za-z0-9_\-+/=.~]{16,512})(?![A-Za-z0-9_])",
     re.IGNORECASE,
@@ -57,6 +58,7 @@ _USERINFO: Final = re.compile(
     r"\b[a-z][a-z0-9+.\-]{1,20}://[^\s/:@*]{0,64}:(?P<value>[^\s/@*\[][^\s/@*]{1,127})@", re.IGNORECASE
 )
 
+_PART_END: Final = re.compile(r"[_\-.=~]")
 _VALUE: Final = r"[\"'`“‘「]?(?P<value>[!-~]{3,512})"
 _PASSWORD: Final = re.compile(
     r"(?:(?P<zh>密码|口令|密匙|验证码|动态码|校验码|提取码|解锁码)"
@@ -67,11 +69,12 @@ _PASSWORD: Final = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_WORDS: Final = (
-    "密码", "口令", "密匙", "验证码", "动态码", "校验码", "提取码", "解锁码", "pass", "pwd", "pin", "otp", "verification code",
+    "密码", "口令", "密匙", "验证码", "动态码", "校验码", "提取码", "解锁码", "pass", "pwd", "pin", "otp",
+    "verification code",
     "security code", "cvv", "cvc",
 )  # fmt: skip
 _STRIPPED: Final = ".,;:?)]}\"'`>，。"
-_MASKED: Final = re.compile(r"\*+|\[[A-Z_]+\]?|<[^>]*>?|\$\{.*|\{\{.*", re.DOTALL)
+_NO_VALUE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*[(\[].*|\*+|\[[A-Z_]+\]?|<[^>]*>?|\$\{.*|\{\{.*", re.DOTALL)
 _SIGN_INSIDE: Final = re.compile(r"[A-Za-z0-9][^A-Za-z0-9'\-,.:/]|[A-Za-z0-9]['\-.:/_][A-Za-z0-9]*[0-9]")
 
 
@@ -105,9 +108,9 @@ def entropy(text: str) -> float:
 
 
 def _is_random(value: str) -> bool:
-    has_digit = any(letter.isdecimal() for letter in value)
-    has_letter = any(letter.isalpha() for letter in value)
-    return has_digit and has_letter and entropy(value) >= MIN_ENTROPY
+    """Whether some part of 8 characters or more mixes letters and digits, and the whole has the entropy."""
+    mixed = any(len(part) >= 8 and not part.isalpha() and not part.isdecimal() for part in _PART_END.split(value))
+    return mixed and entropy(value) >= MIN_ENTROPY
 
 
 def _pem(text: str) -> Iterator[Finding]:
@@ -122,7 +125,7 @@ def _pem(text: str) -> Iterator[Finding]:
 def _passwords(text: str) -> Iterator[Finding]:
     for match in _PASSWORD.finditer(text):
         value = match["value"].rstrip(_STRIPPED)
-        if len(value) < 3 or _MASKED.fullmatch(value):
+        if len(value) < 3 or _NO_VALUE.fullmatch(value):
             continue
         sure = match["zh"] is not None or match["link"] is not None
         if _is_password(value, sure=sure, linked=match["none"] is None):

@@ -13,6 +13,9 @@ from typing import Final
 MOST_DIGITS: Final = 24
 """Longer numbers are none that we know: the longest card has 19."""
 
+_UNCALLED: Final = frozenset((9, *range(12, 20)))
+"""How many digits those numbers have that need no name: social security numbers, cards, ID cards."""
+
 _GROUP: Final = re.compile(r"[0-9]+")
 _SEPARATORS: Final = frozenset((" ", "-", ".", "·", "  ", " - ", "_", "/"))
 
@@ -32,13 +35,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Groups that may be one number; `digits` are theirs together, `sizes` how many each has."""
+    """Groups that may be one number; `digits` are theirs together, `sizes` how many each has.
+
+    `leads`: it begins its chain. Others have digits right before them, and so no label that could be theirs.
+    """
 
     start: int
     end: int
     digits: str
     sizes: tuple[int, ...]
     separator: str
+    leads: bool
 
 
 def chains(text: str) -> Iterator[tuple[list[Group], list[str]]]:
@@ -62,7 +69,7 @@ def windows(text: str, groups: Sequence[Group], separators: Sequence[str]) -> It
     """The numbers that may be meant by a chain, not glued to letters, stars or underscores on their left."""
     if len(groups) > 1 and groups[0].size < 3:
         if groups[-1].end - groups[0].start <= 3 * MOST_DIGITS and len(set(separators)) == 1:
-            yield from _window(text, groups, separators[0])
+            yield from _window(text, groups, separators[0], leads=True)
         return
     for first, group in enumerate(groups):
         if group.size >= 3 and group.size <= MOST_DIGITS:
@@ -71,20 +78,22 @@ def windows(text: str, groups: Sequence[Group], separators: Sequence[str]) -> It
 
 def _from(text: str, groups: Sequence[Group], separators: Sequence[str], first: int) -> Iterator[Window]:
     total, last = groups[first].size, first
-    yield from _window(text, groups[first : first + 1], "")
+    yield from _window(text, groups[first : first + 1], "", leads=first == 0)
     while last < len(separators) and separators[last] == separators[first] and groups[last].size >= 2:
         last += 1
         total += groups[last].size
         if total > MOST_DIGITS:
             return
-        yield from _window(text, groups[first : last + 1], separators[first])
+        if first and total not in _UNCALLED:
+            continue
+        yield from _window(text, groups[first : last + 1], separators[first], leads=first == 0)
 
 
-def _window(text: str, groups: Sequence[Group], separator: str) -> Iterator[Window]:
+def _window(text: str, groups: Sequence[Group], separator: str, *, leads: bool) -> Iterator[Window]:
     start, end = groups[0].start, groups[-1].end
     digits = "".join(text[group.start : group.end] for group in groups)
     if len(digits) <= MOST_DIGITS and not is_glued_left(text, start) and not is_glued_right(text, end):
-        yield Window(start, end, digits, tuple(group.size for group in groups), separator)
+        yield Window(start, end, digits, tuple(group.size for group in groups), separator, leads)
 
 
 def is_glued_left(text: str, start: int) -> bool:

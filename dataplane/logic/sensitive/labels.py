@@ -54,9 +54,11 @@ def _is_border(left: str, right: str, *, free: bool) -> bool:
 
 NOT_SENSITIVE: Final = Label(
     (
-        "订单", "单号", "流水", "运单", "快递", "物流", "编号", "会议", "会议室", "条码", "条形码", "工单", "版本", "货号",
-        "型号", "案号", "热线", "客服电话", "客服", "尾号", "order", "tracking", "invoice", "meeting", "reference", "ref",
-        "isbn", "isbn-13", "isbn-10", "sku", "serial", "version", "commit", "build", "ticket", "case", "issue", "hotline",
+        "订单", "单号", "流水", "运单", "快递", "物流", "编号", "会议", "会议室", "条码", "条形码", "工单", "版本",
+        "货号", "型号", "案号", "热线", "客服电话", "客服", "尾号", "order", "tracking", "invoice", "meeting",
+        "reference",
+        "ref", "isbn", "isbn-13", "isbn-10", "sku", "serial", "version", "commit", "build", "ticket", "case", "issue",
+        "hotline",
         "helpline", "part", "model", "parcel", "shipment", "transaction", "release", "firmware",
     ),
     close=True,

@@ -15,7 +15,8 @@ from dataplane.logic.sensitive.labels import NOT_SENSITIVE, Label
 
 _CARD: Final = Label(
     (
-        "卡", "银联", "card", "cc", "credit~", "debit~", "visa", "mastercard", "master card", "amex", "american express",
+        "卡", "银联", "card", "cc", "credit~", "debit~", "visa", "mastercard", "master card", "amex",
+        "american express",
         "unionpay", "discover", "maestro", "jcb", "diners",
     )
 )  # fmt: skip
@@ -59,6 +60,10 @@ def _judged(text: str, window: Window) -> Iterator[Finding]:
     yield from _named(text, window)
 
 
+def _is_called(label: Label, text: str, window: Window) -> bool:
+    return window.leads and label.names(text, window.start)
+
+
 def _id_card(text: str, window: Window) -> Iterator[Finding]:
     """18 characters, the last perhaps an X; 15 digits of the first generation where they are called so."""
     end = window.end
@@ -67,13 +72,13 @@ def _id_card(text: str, window: Window) -> Iterator[Finding]:
         number, end = number + "X", end + 1
     elif len(number) == 17 and window.separator and text[end : end + 2].upper() == window.separator + "X":
         number, end = number + "X", end + 2
-    labelled = _ID_CARD.names(text, window.start)
+    labelled = _is_called(_ID_CARD, text, window)
     if len(number) == 15:
         if labelled and checksums.is_birth_date("19" + number[6:12]):
             yield Finding("ID_CARD_CN", window.start, end)
-    elif checksums.id_card_cn(number) and not NOT_SENSITIVE.names(text, window.start):
-        yield Finding("ID_CARD_CN", window.start, end, 2)
-    elif labelled and len(number) == 18 and checksums.is_birth_date(number[6:14]):
+        return
+    sure = checksums.id_card_cn(number) and not _is_called(NOT_SENSITIVE, text, window)
+    if sure or (labelled and len(number) == 18 and checksums.is_birth_date(number[6:14])):
         yield Finding("ID_CARD_CN", window.start, end, 2)
 
 
@@ -82,8 +87,8 @@ def _card(text: str, window: Window) -> Iterator[Finding]:
     scheme, usual = _scheme(digits)
     if not _is_card_grouping(window.sizes) or not checksums.luhn(digits):
         return
-    labelled = _CARD.names(text, window.start) and not _ID_CARD.names(text, window.start)
-    if (labelled or usual) and (labelled or not NOT_SENSITIVE.names(text, window.start)):
+    labelled = _is_called(_CARD, text, window) and not _is_called(_ID_CARD, text, window)
+    if (labelled or usual) and (labelled or not _is_called(NOT_SENSITIVE, text, window)):
         yield Finding(scheme, window.start, window.end, 2)
 
 
@@ -111,9 +116,9 @@ def _is_card_grouping(sizes: tuple[int, ...]) -> bool:
 def _american(text: str, window: Window) -> Iterator[Finding]:
     """Social security and taxpayer numbers: 3-2-4 with hyphens, or called so."""
     area, group, serial = int(window.digits[:3]), int(window.digits[3:5]), int(window.digits[5:])
-    shaped = window.separator == "-" and not NOT_SENSITIVE.names(text, window.start)
-    named = _SSN.names(text, window.start)
-    if (shaped or _ITIN.names(text, window.start)) and not named and checksums.itin(area, group):
+    shaped = window.separator == "-" and not _is_called(NOT_SENSITIVE, text, window)
+    named = _is_called(_SSN, text, window)
+    if (shaped or _is_called(_ITIN, text, window)) and not named and checksums.itin(area, group):
         yield Finding("US_ITIN", window.start, window.end, 2)
     elif (shaped and checksums.ssn(area, group, serial)) or (named and serial > 0):
         yield Finding("US_SSN", window.start, window.end, 2 if shaped else 1)
@@ -121,14 +126,16 @@ def _american(text: str, window: Window) -> Iterator[Finding]:
 
 def _named(text: str, window: Window) -> Iterator[Finding]:
     """What only its name tells."""
+    if not window.leads:
+        return
     size, start, end = len(window.digits), window.start, window.end
-    if size == 10 and checksums.nhs(window.digits) and _NHS.names(text, window.start):
+    if size == 10 and checksums.nhs(window.digits) and _is_called(_NHS, text, window):
         yield Finding("UK_NHS", start, end, 2)
-    if (size == 9 and checksums.routing(window.digits) and _ROUTING.names(text, window.start)) or (
-        8 <= size <= 21 and _ACCOUNT.names(text, window.start)
+    if (size == 9 and checksums.routing(window.digits) and _is_called(_ROUTING, text, window)) or (
+        8 <= size <= 21 and _is_called(_ACCOUNT, text, window)
     ):
         yield Finding("BANK_ACCOUNT", start, end)
-    if 5 <= size <= 11 and len(window.sizes) == 1 and _QQ.names(text, window.start):
+    if 5 <= size <= 11 and len(window.sizes) == 1 and _is_called(_QQ, text, window):
         yield Finding("QQ", start, end)
-    if 3 <= size <= 9 and _ZIP.names(text, window.start):
+    if 3 <= size <= 9 and _is_called(_ZIP, text, window):
         yield Finding("ZIP_CODE", start, end)

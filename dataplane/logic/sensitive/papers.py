@@ -43,8 +43,8 @@ _IS_LICENSE: Final = Label(
     )
 )
 _WECHAT: Final = re.compile(
-    r"(?:微信号?|\bwechat(?: id)?|\bweixin)(?:号|账号)?\s{0,2}(?:就是|是|为|：|:|is|=)?\s{0,2}(?P<value>[A-Za-z][A-Za-z0-9_\-]{5,19})"
-    + _RIGHT,
+    r"(?:微信号?|\bwechat(?: id)?|\bweixin)(?:号|账号)?\s{0,2}(?:就是|是|为|：|:|is|=)?\s{0,2}"
+    r"(?P<value>[A-Za-z][A-Za-z0-9_\-]{5,19})" + _RIGHT,
     re.IGNORECASE,
 )
 _PIECE: Final = re.compile(r"[A-Z0-9]", re.IGNORECASE)

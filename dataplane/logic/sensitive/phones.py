@@ -1,7 +1,8 @@
 """Phone numbers: mobiles and landlines of China, those of North America, and others by `+` or by name.
 
-A Chinese mobile has eleven digits and begins with 13 to 19; a North American exchange begins with 2 to 9 (NANP), and toll-free area codes are nobody's own. Patterns have bounded
-repeats only and begin at a border of digits, so that the work is linear.
+A Chinese mobile has eleven digits and begins with 13 to 19; a North American exchange begins
+with 2 to 9 (NANP), and toll-free area codes are nobody's own. Patterns have bounded repeats only and begin at a border
+of digits, so that the work is linear.
 """
 
 import re
@@ -20,7 +21,8 @@ _SEP: Final = r"[ .\-]{0,3}"
 _MOBILE: Final = r"1[3-9][0-9]"
 _MOBILE_CN: Final = re.compile(
     rf"{_LEFT}(?:(?:(?:\+|00)?86|\((?:\+|00)86\)){_SEP})?{_MOBILE}(?:[0-9]{{8}}"
-    r"|(?P<sep> - |[ .\-])(?:[0-9]{4}(?P=sep)[0-9]{4}|[0-9](?P=sep)[0-9]{3}(?P=sep)[0-9]{4}|[0-9]{3}(?P=sep)[0-9]{5}))"
+    r"|(?P<sep> - |[ .\-])(?:[0-9]{4}(?P=sep)[0-9]{4}|[0-9](?P=sep)[0-9]{3}(?P=sep)[0-9]{4}"
+    r"|[0-9]{3}(?P=sep)[0-9]{5}|[0-9]{8}))"
     rf"{_RIGHT}"
 )
 _MOBILE_LOOSE: Final = re.compile(rf"{_LEFT}1(?:[ .\-]?[0-9]){{10}}{_RIGHT}")
@@ -29,17 +31,19 @@ _LANDLINE_CN: Final = re.compile(
     rf"{_LEFT}(?:\(?\+?86\)?[ \-]?)?(?:\(0[0-9]{{2,3}}\) ?|0(?:10|2[0-9])[\- ]|0[3-9][0-9]{{2}}-)"
     rf"[2-8][0-9]{{2,3}}[ \-]?[0-9]{{4}}(?:(?:-|转|ext\.? ?)[0-9]{{1,5}})?{_RIGHT}"
 )
-_AREA_CN: Final = re.compile(r"\(?(?:010|02[0-9]|0[3-9][0-9]{2})\)?[\- ]?([0-9 \-]{7,10})")
+_AREA_CN: Final = re.compile(r"\(?(?:010|02[0-9]|0[3-9][0-9]{2})\)?[\- ]?[2-8][0-9 \-]{6,9}")
 
 _US: Final = re.compile(
-    rf"{_LEFT}(?:(?P<country>\+1|001|1)[-. ]?)?(?:(?P<area>\([2-9][0-9]{{2}}\))[ \-.]?|{_TOLL_FREE}[2-9][0-9]{{2}}[-. ])"
+    rf"{_LEFT}(?:(?P<country>\+1|001|1)[-. ]?)?"
+    rf"(?:(?P<area>\([2-9][0-9]{{2}}\))[ \-.]?|{_TOLL_FREE}[2-9][0-9]{{2}}[-. ])"
     rf"(?P<exchange>[0-9]{{3}})[-. ][0-9]{{4}}(?:\ ?(?:x|ext\.?|#)\ ?[0-9]{{1,6}})?{_RIGHT}",
     re.IGNORECASE,
 )
 _US_COMPACT: Final = re.compile(rf"{_LEFT}\+1[2-9][0-9]{{2}}[2-9][0-9]{{6}}{_RIGHT}")
 
 _INTERNATIONAL: Final = re.compile(
-    rf"(?<![0-9A-Za-z_*+])(?<![*][ .\-])(?:\+|00)[1-9][0-9]{{0,2}}(?:[ .\-]?\(0?[0-9]{{0,4}}\))?(?:[ .\-]{{0,2}}[0-9]{{1,12}}){{1,7}}"
+    rf"(?<![0-9A-Za-z_*+])(?<![*][ .\-])(?:\+|00)[1-9][0-9]{{0,2}}(?:[ .\-]?\(0?[0-9]{{0,4}}\))?"
+    rf"(?:[ .\-]{{0,2}}[0-9]{{1,12}}){{1,7}}"
     rf"(?:\ ?(?:x|ext\.?)\ ?[0-9]{{1,6}})?{_RIGHT}",
     re.IGNORECASE,
 )
@@ -49,16 +53,20 @@ _NUMBER: Final = re.compile(
 )
 _NAME: Final = Label(
     (
-        "电话", "手机", "联系方式", "联系号码", "座机", "传真", "固话", "phone", "phones", "telephone", "tel", "mobile", "cell",
+        "电话", "手机", "联系方式", "联系号码", "座机", "传真", "固话", "phone", "phones", "telephone", "tel", "mobile",
+        "cell",
         "cellphone", "fax", "desk", "call me", "call us", "call him", "call her", "call them", "text me", "text us",
-        "text him", "text her", "reach me", "reach him", "reach her", "reach us", "reached at", "reached on", "contact me",
+        "text him", "text her", "reach me", "reach him", "reach her", "reach us", "reached at", "reached on",
+        "contact me",
         "contacted at", "contacted on", "contact number", "contact at", "messages to", "messages at", "messages on",
         "message to", "message at", "whatsapp", "dial", "dialed", "handset", "sms",
     )
 )  # fmt: skip
 _AFTER: Final = re.compile(r"\ (?:office|fax|mobile|cell|home|work|desk)\b", re.IGNORECASE)
+_TOLL_FREE_NUMBER: Final = re.compile(r"(?:00)?1?(?:400|8(?:00|33|44|55|66|77|88)|900)[0-9]{7}$")
 _DATE: Final = re.compile(
-    r"(?:19|20)[0-9]{2}[-/. ](?:0?[1-9]|1[0-2])[-/. ](?:[0-3]?[0-9])\b|[0-3]?[0-9][/.][0-1]?[0-9][/.](?:19|20)[0-9]{2}\b"
+    r"(?:19|20)[0-9]{2}[-/. ](?:0?[1-9]|1[0-2])[-/. ](?:[0-3]?[0-9])\b"
+    r"|[0-3]?[0-9][/.][0-1]?[0-9][/.](?:19|20)[0-9]{2}\b"
 )
 
 
@@ -98,7 +106,7 @@ def _named(text: str) -> Iterator[Finding]:
     """Numbers of 7 to 18 digits that are called a phone's, before or after; a date is none."""
     for match in _NUMBER.finditer(text):
         start, number = match.start(), match[0]
-        if not 7 <= _size(number) <= 18 or _DATE.match(number):
+        if not 7 <= _size(number) <= 18 or _DATE.match(number) or _TOLL_FREE_NUMBER.match(_digits(number)):
             continue
         if _NAME.names(text, start) or _AFTER.match(text, match.end()):
             start += number[0] == "(" and ")" not in number
