@@ -14,6 +14,7 @@ from typing import Protocol
 
 from dataplane.errors import BackendUnavailable
 from dataplane.logic.beacon import MARKS, Beacon, following, is_ahead
+from dataplane.pipelines.gone import GonePlanes
 from dataplane.pipelines.index_care import IndexCare
 from dataplane.pipelines.lineage import BEACON, ERA, RECORD_STORE_RESTORED, RESTORED, Lineage
 from dataplane.pipelines.project import Projectors
@@ -78,6 +79,7 @@ class Beacons:
         self._cares = tuple(cares)
         self._options = options
         self._own = f"{BEACON}{parts.node}"
+        self._gone = GonePlanes(parts.store, self._cares, parts.node, self._deadline)
         self._returned = Returned(parts.store, parts.cache, self._deadline)
         self._last = 0
         self._coming = 0
@@ -136,6 +138,7 @@ class Beacons:
         await self._witness()
         await asyncio.gather(*(self._tend(care) for care in self._cares))
         self._tell()
+        await self._gone.look(self._parts.lineage.era)
 
     async def _evidence(self) -> str:
         """Who has what the record store lacks; "" when nobody has."""
