@@ -46,14 +46,23 @@ def sync_folder(folder: Path) -> None:
 
 def sync_large(folder: Path) -> None:
     """Has the disk take what was written to the files of LARGE_BYTES or more below a folder. Raises OSError."""
+    _sync_below(folder, LARGE_BYTES)
+
+
+def sync_all(folder: Path) -> None:
+    """Has the disk take what was written to files below a folder. Raises OSError."""
+    _sync_below(folder, 0)
+
+
+def _sync_below(folder: Path, least_bytes: int) -> None:
     for inside, _, names in os.walk(folder):
         for name in names:
-            _sync_if_large(f"{inside}/{name}")
+            _sync_from(f"{inside}/{name}", least_bytes)
 
 
-def _sync_if_large(path: str) -> None:
+def _sync_from(path: str, least_bytes: int) -> None:
     try:
-        if os.stat(path).st_size < LARGE_BYTES:
+        if os.stat(path).st_size < least_bytes:
             return
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -21,7 +21,8 @@ from typing import TypeVar
 from qdrant_edge import CountRequest, EdgeShard, Point, QueryRequest, UpdateOperation
 
 from dataplane.adapters.edge import requests
-from dataplane.adapters.edge.engine import Engine, ShardSpec, field_updates, guarded
+from dataplane.adapters.edge.blank import taken_from
+from dataplane.adapters.edge.engine import Engine, ShardSpec, guarded
 from dataplane.adapters.edge.filters import translate
 from dataplane.adapters.edge.folder import ShardFolder
 from dataplane.adapters.edge.requests import PAGE, SLICE, PointId, ScopedQuery, point_id
@@ -175,12 +176,11 @@ class Shard:
         """
         async with self._turn(deadline_s):
             self._room.require()
-            old, path = self._live(deadline_s), await self._in_thread(self._folder.spare)
-            fresh = await self._in_thread(lambda: Engine.create(path, self._spec))
+            old, fresh = self._live(deadline_s), await self._in_thread(lambda: _another(self._folder, self._spec))
             try:
                 await self._copy(fresh, deadline_s)
                 await self._flush(fresh)
-                await self._in_thread(lambda: self._folder.announce(path))
+                await self._in_thread(lambda: self._folder.announce(fresh.path))
                 guarded(self._spec.backend, self._folder.switch)
             except BaseException:
                 with suppress(BackendUnavailable):  # What stays is removed by the next purge, or at the next opening.
@@ -190,8 +190,6 @@ class Shard:
             await self._in_thread(lambda: _retire(old, self._folder))
 
     async def _copy(self, fresh: Engine, deadline_s: float) -> None:
-        for operation in field_updates():
-            await self._in_thread(partial(fresh.update, operation))
         offset: PointId | None = None
         unflushed = 0
         while True:
@@ -294,12 +292,27 @@ async def _locked(lock: asyncio.Lock, backend: str, deadline_s: float) -> AsyncI
 
 def _anew(folder: ShardFolder, spec: ShardSpec) -> Engine:
     folder.empty()
-    engine = Engine.create(folder.spare(), spec)
+    engine = _made(folder, spec)
     try:
-        for operation in field_updates():
-            engine.update(operation)
         folder.announce(engine.path)
         folder.switch()
+    except BaseException:
+        with suppress(BackendUnavailable):
+            engine.discard()
+        raise
+    return engine
+
+
+def _another(folder: ShardFolder, spec: ShardSpec) -> Engine:
+    blank = folder.blank()
+    laid = None if blank is None else Engine.lay_out(blank, folder.spare(), spec)
+    return laid or _made(folder, spec)
+
+
+def _made(folder: ShardFolder, spec: ShardSpec) -> Engine:
+    engine = Engine.create(folder.spare(), spec)
+    try:
+        folder.keep_blank(taken_from(engine.path))
     except BaseException:
         with suppress(BackendUnavailable):
             engine.discard()

@@ -14,7 +14,7 @@ import pytest
 from dataplane.adapters.edge import shard
 from dataplane.adapters.edge.active import folder_name
 from dataplane.adapters.edge.engine import Engine
-from dataplane.adapters.edge.folder import ShardFolder
+from dataplane.adapters.edge.folder import BLANK, ShardFolder
 from dataplane.adapters.edge.requests import SLICE
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
@@ -61,8 +61,8 @@ def open_vector(folder: Path) -> EdgeVectorIndex:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """What lies in the folder of the model."""
-    return list((folder / folder_name("model-1")).iterdir())
+    """What lies in the folder of the model, but for the blank."""
+    return [path for path in (folder / folder_name("model-1")).iterdir() if path.name != BLANK]
 
 
 def entry(number: int, version: int = 1, **fields: str) -> IndexEntry:
