@@ -23,6 +23,7 @@ from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceStub
 from tests.deadline import eventually
+from tests.servers.process import free_port
 
 ADMIN_KEY = "admin-key"
 NODE_KEY = "node-key"
@@ -36,7 +37,7 @@ class ControlProcess:
 
     data_dir: Path
     folder: Path
-    listen: str = "127.0.0.1:0"
+    listen: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     heartbeat_s: float = 0.5
     process: asyncio.subprocess.Process | None = None
     address: str = ""
@@ -71,13 +72,12 @@ class ControlProcess:
         return self.process
 
     async def start(self, within_s: float = 30.0) -> None:
-        """Starts it and waits until it serves; its port stays the same over restarts."""
+        """Starts it and waits until it serves; its port is the same over restarts, and no connection is given it."""
         self._ready_file.unlink(missing_ok=True)
         process = await self.spawn()
         await eventually(lambda: self._ready_file.exists() or process.returncode is not None, bool, within_s)
         assert process.returncode is None, f"{self.log_file.read_text()}exit code {process.returncode}"
         self.address = str(json.loads(self._ready_file.read_text())["address"])
-        self.listen = self.address
 
     async def kill(self) -> None:
         """kill -9."""
