@@ -9,6 +9,10 @@ Rules. One memory is one line: runs of whitespace in its text become one space. 
 bracket of any width before the block's name, however that is spaced, cased or lettered, becomes a parenthesis. The
 whole block, markers included, takes at most `token_budget` tokens. Memories come in the order given; one that does not
 fit is left out and counted, and a smaller one after it may still fit.
+
+Nor does a text speak as somebody else: a bracket before the name of a role ([SYSTEM], <|im_start|>, <<SYS>>, 【系统】)
+becomes a parenthesis, a colon after one at the start of a text a dash, a code fence quotes; a picture becomes a link,
+so that showing the block fetches nothing. With `ask_to_confirm` a last line asks to confirm what is marked unsure.
 """
 
 import re
@@ -28,6 +32,20 @@ _MARKER = re.compile(
     + ")",
     re.IGNORECASE,
 )
+_ROLE = re.compile(
+    r"(?:[\[\uff3b\u3010\u3014\u3016{]|[<\uff1c\u3008\u300a]{1,2})(?=[\s/|_]{0,4}"
+    r"(?:system|sys\b|inst\b|im_|developer|assistant|user\b|tool\b|endoftext|end_?of|eot|start_header|instructions?\b"
+    r"|prompt|script|iframe|!--|\u7cfb\u7edf|\u52a9\u624b|\u6307\u4ee4|\u7ba1\u7406\u5458))",
+    re.IGNORECASE,
+)
+_SPEAKS = re.compile(
+    r"^([\W_]{0,6}(?:system|developer|assistant|admin|root|tool|\u7cfb\u7edf|\u52a9\u624b|\u7ba1\u7406\u5458)"
+    r"(?: (?:note|message|prompt|update))?[\W_]{0,3}?)\s?[:\uff1a]",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_PICTURE = re.compile(r"!(?=\[)")
+CONFIRM = "- (note) What is marked unsure should be confirmed with the user before it is relied on."
 _LOOKALIKES = str.maketrans("МмЕеОоУуСсТтХхΜΕΟοΥΝΤΧϹϲ", "MmEeOoYyCcTtXxMEOoYNTXCc")
 _WHITESPACE = re.compile(r"\s+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,6 +62,14 @@ class ContextItem:
     source: SourceType
     confidence: float
     layer: Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many tokens there are, and how they are counted."""
+
+    tokens: int
+    count_tokens: Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +94,16 @@ def render_context(
         if cost <= room:
             chosen.append((item.memory_id, line))
             room -= cost
-    return _fitted(chosen, len(items), token_budget, count_tokens)
+    ending = [CONFIRM] if policy.ask_to_confirm and any(_is_unsure(item, policy) for item in items) else []
+    return _fitted(chosen, ending, len(items), Budget(token_budget, count_tokens))
 
 
-def _fitted(
-    chosen: list[tuple[str, str]], offered: int, token_budget: int, count_tokens: Callable[[str], int]
-) -> RenderedContext:
+def _fitted(chosen: list[tuple[str, str]], ending: Sequence[str], offered: int, budget: Budget) -> RenderedContext:
     """The block of as many lines as truly fit: a tokenizer may count the whole as more than its parts."""
     for kept in range(len(chosen), -1, -1):
-        text = _block([line for _, line in chosen[:kept]])
-        token_count = count_tokens(text)
-        if token_count <= token_budget:
+        text = _block([*(line for _, line in chosen[:kept]), *(ending if kept else ())])
+        token_count = budget.count_tokens(text)
+        if token_count <= budget.tokens:
             ids = tuple(memory_id for memory_id, _ in chosen[:kept])
             return RenderedContext(text, ids, offered - kept, token_count)
     return RenderedContext("", (), offered, 0)
@@ -94,18 +119,33 @@ def _line(item: ContextItem, policy: ContextPolicy) -> str:
         notes.append((_EPOCH + timedelta(microseconds=item.time_us)).date().isoformat())
     if policy.show_source:
         notes.append(item.source.name)
-    if item.confidence < policy.low_confidence_note:
+    if _is_unsure(item, policy):
         notes.append("unsure")
     said = f"({', '.join(notes)}) " if notes else ""
     return f"- {said}{_harmless(_WHITESPACE.sub(' ', item.content).strip())}"
 
 
+def _is_unsure(item: ContextItem, policy: ContextPolicy) -> bool:
+    return item.confidence < policy.low_confidence_note
+
+
 def _harmless(content: str) -> str:
-    """The content with every bracket that could begin a marker of the block made a parenthesis."""
+    """The content with what could end the block, or pass for somebody else's word, made plain."""
     folded = _folded(content)
-    for marker in _MARKER.finditer(folded):
-        content = f"{content[: marker.start()]}({content[marker.end() :]}"
-    return content
+    marks = {mark.start(): mark.end() for pattern in (_MARKER, _ROLE) for mark in pattern.finditer(folded)}
+    kept, start = [], 0
+    for begin in sorted(marks):
+        if begin >= start:
+            kept += [content[start:begin], "("]
+            start = marks[begin]
+    plain = _FENCE.sub('"', _PICTURE.sub("", "".join(kept) + content[start:]))
+    return _unspoken(plain)
+
+
+def _unspoken(content: str) -> str:
+    """The content with a dash for the colon after the name of a role at its start."""
+    spoken = _SPEAKS.match(_folded(content))
+    return content if spoken is None else f"{content[: spoken.end() - 1]} -{content[spoken.end() :]}"
 
 
 def _folded(content: str) -> str:
