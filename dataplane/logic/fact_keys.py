@@ -10,7 +10,7 @@ outranks a derived one, and the two never differ.
 from typing import NamedTuple
 
 from dataplane.logic.pairs.frame import Arity
-from dataplane.logic.pairs.reading import LONGEST, Reading, is_asked, read
+from dataplane.logic.pairs.reading import LONGEST, Reading, read
 from dataplane.model import Draft, Kind, Layer
 
 PREFIX = "auto:"
@@ -55,7 +55,7 @@ def is_plain(reading: Reading) -> bool:
     frame = reading.frame
     if frame is None or not frame.whole or frame.who.split(".")[0] in UNNAMED:
         return False
-    return not reading.unreal and not is_asked(reading) and (not reading.past or not frame.holds)
+    return not reading.unreal and not reading.asks and (not reading.past or not frame.holds)
 
 
 def is_derived(key: str) -> bool:

@@ -19,6 +19,7 @@ The word lists are our own and cover what people say of themselves, their famili
 import re
 import unicodedata
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import rjieba
@@ -104,6 +105,8 @@ _OPPOSITES = (
     ("把", "被"),
 )  # fmt: skip
 _INSTEAD = frozenset({(True, False, False, True), (False, True, True, False)})
+_LATIN_POLES = frozenset(word for pair in _OPPOSITES for word in pair if word.isascii())
+_HAN_POLES = tuple(dict.fromkeys(word for pair in _OPPOSITES for word in pair if not word.isascii()))
 CANONICAL = _PERSON | _NUMBER_WORDS | {word: group[0] for group in _SYNONYMS for word in group}
 """One word for all that say the same: people, numbers, synonyms."""
 _WITHOUT_CONTENT = re.compile(
@@ -162,13 +165,20 @@ def both_ask(a: str, b: str) -> bool:
 
 def are_opposed(a: str, b: str) -> bool:
     """True when one text has a word and the other its opposite instead."""
-    a, b = plain(a).lower(), plain(b).lower()
-    in_a, in_b = set(_LATIN.findall(a)), set(_LATIN.findall(b))
-    for one, other in _OPPOSITES:
-        held_a, held_b = (in_a, in_b) if one.isascii() else (a, b)
-        if (one in held_a, other in held_a, one in held_b, other in held_b) in _INSTEAD:
-            return True
-    return False
+    return poles_differ(poles_of(plain(a).lower()), poles_of(plain(b).lower()))
+
+
+def poles_of(lowered: str) -> frozenset[str]:
+    """The words in a text in lower case that have an opposite."""
+    found = _LATIN_POLES.intersection(_LATIN.findall(lowered))
+    return found if lowered.isascii() else found.union(pole for pole in _HAN_POLES if pole in lowered)
+
+
+def poles_differ(a: AbstractSet[str], b: AbstractSet[str]) -> bool:
+    """True when one has a word and the other its opposite instead."""
+    if a == b:
+        return False
+    return any((one in a, other in a, one in b, other in b) in _INSTEAD for one, other in _OPPOSITES)
 
 
 def cases_within(a: str, b: str) -> bool:
@@ -185,16 +195,20 @@ def cases_within(a: str, b: str) -> bool:
 def names_within(a: str, b: str) -> bool:
     """True when every name in `a` stands somewhere in `b`."""
     folded = plain(b).casefold()
-    return all(name.casefold() in folded for name in _names(plain(a)))
+    return all(name in folded for name in names_of(plain(a)))
 
 
 def is_substitution(a: str, b: str) -> bool:
     """True when the texts are equal word by word but for one place, where each has one word of its own."""
-    words_a, words_b = _words(a), _words(b)
-    start = _common(words_a, words_b)
-    end = _common(words_a[start:][::-1], words_b[start:][::-1])
-    own_a, own_b = words_a[start : len(words_a) - end], words_b[start : len(words_b) - end]
-    return len(own_a) == len(own_b) == 1
+    return one_differs(content_words(plain(a)), content_words(plain(b)))
+
+
+def one_differs(a: Sequence[str], b: Sequence[str]) -> bool:
+    """True when the words are equal but for one place, where each has one word of its own."""
+    if len(a) != len(b):
+        return False
+    start = _common(a, b)
+    return start < len(a) and a[start + 1 :] == b[start + 1 :]
 
 
 def plain(text: str) -> str:
@@ -210,8 +224,9 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
     return min(len(a), len(b))
 
 
-def _words(text: str) -> list[str]:
-    words = (word.strip().casefold() for word in rjieba.cut(plain(text)))
+def content_words(text: str) -> list[str]:
+    """The words of a text in NFKC that say something, one for all that say the same, in order."""
+    words = (word.strip().casefold() for word in rjieba.cut(text))
     kept = (word for word in words if word and word[0].isalnum() and not _WITHOUT_CONTENT.fullmatch(word))
     return [CANONICAL.get(word, word) for word in kept]
 
@@ -248,8 +263,9 @@ def _chinese_value(text: str) -> str:
     return str(total + section + digit)
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
+    """The names in a text in NFKC, in lower case."""
     names = _CAPITALISED.findall(text)
     if not text.isascii():
         names += [word for word, tag in rjieba.tag(text) if tag in _NAME_TAGS and not word.isascii()]
-    return names
+    return [name.casefold() for name in names]

@@ -105,6 +105,7 @@ _HEADS = (
     r"|车牌|国籍|民族|月薪|工资|薪水|房租|年薪|学号|工号|昵称|网名|账号|用户名|银行|微信|qq|网址|域名|首都|总部|负责人|队长|班长|属相|生肖"
     r"|周期|频率|时长|长度|宽度|温度|上限|下限|目标|楼层|房间|座位|航班|车次|酒店|母语|手机型号|电脑|浏览器|编辑器))"
 )
+_BEYOND = re.compile(r"(?:那边|这边|那个地方)$|^(?:那家|一家)?(?:名叫|叫做?)")
 _SAME_NOUN = {"起床时间": "wakes", "睡觉时间": "sleeps", "车牌": "车牌号", "手机号": "phone", "手机号码": "phone"}
 _FAVOURITE = re.compile(r"最(?:喜欢|爱)的(?P<n>[\w]{1,6}?)(?:就)?是(?P<v>.+)")
 _FAVOURED = re.compile(r"(?P<v>.+?)是最(?:喜欢|爱)的(?P<n>[\w]{1,6})$")
@@ -214,6 +215,7 @@ def _value(found: re.Match[str]) -> str:
     """What stands for the value, without what says nothing at its ends."""
     groups = found.groupdict()
     value = next((text for name in ("v", "w", "x", "y") if (text := groups.get(name))), "")
+    value = _BEYOND.sub("", value)
     if value.startswith(("不", "没")):
         return ""
     return value.strip(" ,，。.!！~:：'\"“”的了呢啊吧啦嘛").removeprefix("一辆").removeprefix("一名").removeprefix("一个")

@@ -8,13 +8,10 @@ other, or one denies what the other states.
 
 from enum import Enum
 
-from dataplane.logic.fact_keys import is_plain
-from dataplane.logic.pairs.features import features, likeness
-from dataplane.logic.pairs.frame import Arity
+from dataplane.logic.pairs.features import all_within, are_one_fact, exclude_each_other, features
 from dataplane.logic.pairs.model import PairModel
 from dataplane.logic.pairs.reading import Reading
-from dataplane.logic.pairs.values import Likeness
-from dataplane.logic.slots import are_opposed, both_ask, cases_within, is_substitution, names_within
+from dataplane.logic.slots import both_ask, cases_within, one_differs, poles_differ
 from dataplane.logic.word_order import are_aligned
 
 DUPLICATE, CONFLICT = 0.5, 0.5
@@ -46,39 +43,19 @@ def says_the_same(a: Reading, b: Reading) -> bool:
     """True when no slot and no word order tells the texts apart. Symmetric; of texts not near it says nothing."""
     if a.text == b.text:
         return True
-    if not both_ask(a.text, b.text) or a.unreal != b.unreal or not _in_one_case(a, b):
+    if (a.asks != b.asks and not both_ask(a.text, b.text)) or a.unreal != b.unreal or not _in_one_case(a, b):
         return False
-    if _are_one_fact(a, b):
-        return a.past == b.past
+    if are_one_fact(a, b):
+        return True
     return (
         a.slots == b.slots
-        and not are_opposed(a.text, b.text)
+        and not poles_differ(a.poles, b.poles)
         and are_aligned(a.order, b.order)
-        and names_within(a.text, b.text)
-        and names_within(b.text, a.text)
-        and not is_substitution(a.text, b.text)
+        and all_within(a, b)
+        and all_within(b, a)
+        and not one_differs(a.told, b.told)
     )
-
-
-def exclude_each_other(a: Reading, b: Reading) -> bool:
-    """True when the texts state one attribute of one person so that only one of them can be right."""
-    one, other = a.frame, b.frame
-    if one is None or other is None or one.who != other.who or not is_plain(a) or not is_plain(b):
-        return False
-    found = likeness(one, other)
-    if one.holds != other.holds:
-        return found is Likeness.SAME
-    return one.holds and found is Likeness.OTHER and max(one.arity, other.arity) is Arity.ONE
 
 
 def _in_one_case(a: Reading, b: Reading) -> bool:
     return cases_within(a.text, b.text) and cases_within(b.text, a.text)
-
-
-def _are_one_fact(a: Reading, b: Reading) -> bool:
-    """Whether both say one thing, and that the same, in whatever words."""
-    one, other = a.frame, b.frame
-    if one is None or other is None or not one.whole or not other.whole:
-        return False
-    same = one.who == other.who and one.holds == other.holds
-    return same and likeness(one, other) is Likeness.SAME

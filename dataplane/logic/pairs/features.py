@@ -5,10 +5,11 @@ Every feature is symmetric in the two texts and lies in 0 to 1. `FEATURES` names
 
 from collections.abc import Set as AbstractSet
 
+from dataplane.logic.fact_keys import is_plain
 from dataplane.logic.pairs.frame import Arity, Frame
 from dataplane.logic.pairs.reading import Reading
 from dataplane.logic.pairs.values import Likeness, compare_values
-from dataplane.logic.slots import are_opposed, both_ask, cases_within, is_substitution, names_within
+from dataplane.logic.slots import both_ask, cases_within, one_differs, poles_differ
 from dataplane.logic.word_order import are_aligned
 
 FEATURES = (
@@ -20,7 +21,7 @@ FEATURES = (
     "holds_differ", "both_deny", "whole",
     "numbers_same", "numbers_differ", "numbers_of_one", "identifiers_differ", "people_differ", "names_differ",
     "negation_differs", "opposed", "order_differs", "signs_differ", "asks_differ", "degrees_differ", "substitution",
-    "case_differs", "unreal_differs", "past_differs",
+    "case_differs", "unreal_differs", "past_differs", "one_fact", "excluded",
 )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def _slots(a: Reading, b: Reading) -> list[float]:
         float(bool(one.numbers) != bool(other.numbers) or _within(one.numbers, other.numbers)),
         float(one.identifiers != other.identifiers),
         float(one.people != other.people),
-        float(not names_within(a.text, b.text) or not names_within(b.text, a.text)),
+        float(not all_within(a, b) or not all_within(b, a)),
         float(one.negated != other.negated),
     ]
 
@@ -92,13 +93,40 @@ def _within(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
 
 def _turns(a: Reading, b: Reading) -> list[float]:
     return [
-        float(are_opposed(a.text, b.text)),
+        float(poles_differ(a.poles, b.poles)),
         float(not are_aligned(a.order, b.order)),
         float(a.slots.signs != b.slots.signs),
-        float(not both_ask(a.text, b.text)),
+        float(a.asks != b.asks and not both_ask(a.text, b.text)),
         float(a.slots.degrees != b.slots.degrees),
-        float(is_substitution(a.text, b.text)),
+        float(one_differs(a.told, b.told)),
         float(not cases_within(a.text, b.text) or not cases_within(b.text, a.text)),
         float(a.unreal != b.unreal),
         float(a.past != b.past),
+        float(are_one_fact(a, b)),
+        float(exclude_each_other(a, b)),
     ]
+
+
+def all_within(a: Reading, b: Reading) -> bool:
+    """Whether every name in `a` stands somewhere in `b`."""
+    return all(name in b.lowered for name in a.names)
+
+
+def are_one_fact(a: Reading, b: Reading) -> bool:
+    """Whether both say one thing, and that the same, in whatever words."""
+    one, other = a.frame, b.frame
+    if one is None or other is None or not one.whole or not other.whole:
+        return False
+    same = one.who == other.who and one.holds == other.holds and a.unreal == b.unreal and a.past == b.past
+    return same and likeness(one, other) is Likeness.SAME
+
+
+def exclude_each_other(a: Reading, b: Reading) -> bool:
+    """Whether both state one attribute of one person so that only one of them can be right."""
+    one, other = a.frame, b.frame
+    if one is None or other is None or one.who != other.who or not is_plain(a) or not is_plain(b):
+        return False
+    found = likeness(one, other)
+    if one.holds != other.holds:
+        return found is Likeness.SAME
+    return one.holds and found is Likeness.OTHER and max(one.arity, other.arity) is Arity.ONE

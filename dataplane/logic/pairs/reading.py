@@ -7,7 +7,7 @@ from dataplane.logic.pairs.chinese import chinese_frame, chinese_subject
 from dataplane.logic.pairs.english import english_frame, english_subject
 from dataplane.logic.pairs.frame import Frame
 from dataplane.logic.pairs.values import words_of
-from dataplane.logic.slots import Slots, asks, plain, slots_of
+from dataplane.logic.slots import Slots, asks, content_words, names_of, plain, poles_of, slots_of
 from dataplane.logic.word_order import Order, order_of
 
 LONGEST = 400
@@ -23,7 +23,14 @@ _HYPHEN = re.compile(r"[^\w\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text, NFKC, with its case; `lowered` the same in lower case. `who` is "" when it does not show."""
+    """A text, NFKC, with its case; `lowered` the same in lower case.
+
+    Attributes:
+        who: Of whom it speaks; "" when that does not show.
+        words: Stemmed, for their overlap; `told` are those of content in order, `poles` those that have an opposite.
+        unreal: It tells what somebody wants, plans or may do.
+        past: It tells what was.
+    """
 
     text: str
     lowered: str
@@ -33,6 +40,10 @@ class Reading:
     words: frozenset[str]
     pairs: frozenset[str]
     order: Order
+    names: tuple[str, ...]
+    told: tuple[str, ...]
+    poles: frozenset[str]
+    asks: bool
     unreal: bool
     past: bool
 
@@ -54,11 +65,10 @@ def read(text: str) -> Reading:
         words=words_of(lowered),
         pairs=frozenset(squeezed[at : at + 2] for at in range(len(squeezed) - 1)),
         order=order_of(lowered),
+        names=tuple(names_of(text)),
+        told=tuple(content_words(text)),
+        poles=poles_of(lowered),
+        asks=asks(lowered),
         unreal=_UNREAL.search(lowered) is not None,
         past=_PAST.search(lowered) is not None,
     )
-
-
-def is_asked(reading: Reading) -> bool:
-    """Whether the text asks rather than tells."""
-    return asks(reading.lowered)

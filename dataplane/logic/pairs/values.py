@@ -6,7 +6,8 @@ from enum import IntEnum
 from Stemmer import Stemmer
 
 from dataplane.logic.pairs.chinese import without_province
-from dataplane.logic.slots import CANONICAL, numbers_of
+from dataplane.logic.slots import CANONICAL, numbers_of, signs
+from dataplane.logic.word_order import in_same_order
 
 _PLACES = frozenset({"lives", "hometown", "workplace", "address", "headquarters"})
 _DIGITS = frozenset({"phone"})
@@ -46,6 +47,8 @@ def compare_values(attribute: str, a: str, b: str) -> Likeness:
         return Likeness.SAME if _same_digits(a, b) else Likeness.OTHER
     if attribute == "height" and _centimetres(a) and _centimetres(b):
         return Likeness.SAME if _centimetres(a) == _centimetres(b) else Likeness.OTHER
+    if sorted(signs(a)) != sorted(signs(b)):
+        return Likeness.OTHER
     numbers = _plain_numbers(a), _plain_numbers(b)
     if numbers[0] and numbers[1] and numbers[0] != numbers[1]:
         return Likeness.OTHER
@@ -109,7 +112,7 @@ def _compare_places(a: str, b: str) -> Likeness:
 def _compare_words(a: str, b: str) -> Likeness:
     one, other = words_of(a), words_of(b)
     if one == other:
-        return Likeness.SAME
+        return Likeness.SAME if in_same_order(a, b) else Likeness.PARTLY
     if not one or not other or one <= other or other <= one:
         return Likeness.WITHIN
     if (a in b and _HAN.fullmatch(a)) or (b in a and _HAN.fullmatch(b)):
