@@ -15,7 +15,7 @@ from dataplane.logic.dates.spans import TimeRange, about, ago, latest_weekday, m
 
 _FEW = ((5, 2), (3, 1))
 _GERMANIC = re.compile(
-    r"\b(?:ist|und|der|die|das|ich|nicht|was|wer|wo|wie|haben?|sind|bin|war|wir|sie|mit|von|wat|het|een|van|waar|en de)\b"
+    r"\b(?:ist|und|der|die|das|ich|nicht|was|wer|wo|wie|haben?|sind|bin|war|wir|sie|mit|von|wat|het|een|van|waar)\b"
 )
 _YEAR = r"(?P<y>(?:1[89]|20|21)\d\d)"
 _MONTH = rf"(?P<m>{any_of(words.MONTHS)})"

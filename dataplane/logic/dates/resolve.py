@@ -1,8 +1,8 @@
 """The range of time that a text speaks of, found by the grammars of several languages.
 
 The earliest expression counts, at one place the longest. What joins it to the next one makes a range of both
-("between A and B", 从A到B); a word before or behind it opens it to one side ("since A", A以来); a part of the day behind
-a single day narrows it. What comes again ("every Monday", 每周一) is no time.
+("between A and B", 从A到B); a word before or behind it opens it to one side ("since A", A以来); a part of the day
+behind a single day narrows it. What comes again ("every Monday", 每周一) is no time.
 """
 
 import re
@@ -61,7 +61,7 @@ def resolve(text: str, now: datetime) -> TimeRange | None:
     """
     plain = folded(text)
     expressions = _expressions(plain, now)
-    return _joined(plain, expressions, now) if expressions else None
+    return _tried(lambda: _joined(plain, expressions, now)) if expressions else None
 
 
 def _expressions(text: str, now: datetime) -> list[_Found]:
@@ -135,7 +135,7 @@ def _narrowed(text: str, first: _Found, found: TimeRange) -> TimeRange:
 
 def _opened(text: str, first: _Found, found: TimeRange, now: datetime) -> TimeRange | None:
     if (away := distance(text, first.start)) is not None:
-        return _tried(lambda: apart(away, found))
+        return apart(away, found)
     before, behind = _OPENS.search(text, 0, first.start), _OPENED.match(text, first.end)
     word = before["word"] if before else (behind and behind.lastgroup) or ""
     if word == "since":

@@ -130,7 +130,7 @@ def latest_weekday(weekday: int, now: datetime) -> TimeRange:
 
 def hours(day: TimeRange, first: int, last: int) -> TimeRange:
     """Of a day the hours from the one, 0 to 23, to the other, 1 to 24."""
-    return TimeRange(day.start + timedelta(hours=first), day.start + timedelta(hours=last) - TICK)
+    return TimeRange(day.start + timedelta(hours=first), day.start + (timedelta(hours=last) - TICK))
 
 
 def season(year: int, first_month: int, now: datetime) -> TimeRange:
