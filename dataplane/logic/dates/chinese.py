@@ -1,8 +1,8 @@
 """Time expressions of Chinese.
 
-上周三 is Wednesday of last week; a bare weekday, month or feast (周三, 十二月, 国庆节) is as it came last, a bare quarter
-or half (上半年) that of this year. 初, 中 and 底 are thirds of a month, and the first, middle and last months of a
-year.
+上周三 is Wednesday of last week; a bare weekday, month or feast (周三, 十二月, 国庆节) is as it came last, a bare
+quarter or half (上半年) that of this year. 初, 中 and 底 are thirds of a month, and the first, middle and last months
+of a year.
 """
 
 import re

@@ -72,7 +72,8 @@ def ranked(asked_time: AskedTime, period: Period | None) -> list[tuple[str, floa
 def test_as_a_signal_it_moves_scores_towards_closeness() -> None:
     plain = dict(ranked(AskedTime(use="off"), WEEK))
     moved = ranked(AskedTime(weight=1.0, fade_days=1.0), WEEK)
-    assert moved[0] == ("mem_then", pytest.approx((plain["mem_then"] + 1.0) / 2))
+    assert moved[0][0] == "mem_then"
+    assert moved[0][1] == pytest.approx((plain["mem_then"] + 1.0) / 2)
     assert moved[1][1] == pytest.approx((plain["mem_today"] + exp(-7.5)) / 2, abs=1e-3)
 
 
