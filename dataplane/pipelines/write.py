@@ -20,6 +20,7 @@ from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.guard import Guard, Judgement, with_judgement
+from dataplane.pipelines.held_back import HeldBack
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
@@ -98,6 +99,7 @@ class WritePipeline:
         """The outcome of each draft, index-aligned; an error given instead of a draft is its own outcome."""
         chunks = list(_chunks(drafts))
         outcomes: list[Outcome] = []
+        held_back = HeldBack()
         ahead = asyncio.ensure_future(self._embed_chunk(chunks[0], caller, deadline_s)) if chunks else None
         try:
             for index, chunk in enumerate(chunks):
@@ -109,7 +111,11 @@ class WritePipeline:
                 ahead = (
                     asyncio.ensure_future(self._embed_chunk(chunks[index + 1], caller, deadline_s)) if more else None
                 )
-                outcomes.extend(await self._settle_chunk(steps, embeddings, caller, degraded, deadline_s))
+                tried = [_unless_held(step, held_back) for step in steps]
+                settled = await self._settle_chunk(tried, embeddings, caller, degraded, deadline_s)
+                for draft, outcome in zip(chunk, settled, strict=True):
+                    held_back.note(draft, outcome)
+                outcomes.extend(settled)
         finally:
             if ahead is not None:
                 ahead.cancel()
@@ -162,8 +168,11 @@ class WritePipeline:
         }
         outcomes = {index: step for index, step in enumerate(steps) if not isinstance(step, _Prepared)}
         together = await self._parts.settlement.settle_together(list(judged.values()), degraded, deadline_s)
+        held_back = HeldBack()
         for (index, item), outcome in zip(judged.items(), together, strict=True):
-            outcomes[index] = outcome or await self._decide(item, caller, degraded, deadline_s)
+            known = outcome or held_back.outcome(item.draft)
+            outcomes[index] = known or await self._decide(item, caller, degraded, deadline_s)
+            held_back.note(item.draft, outcomes[index])
         return [outcomes[index] for index in range(len(steps))]
 
     async def _decide(
@@ -233,6 +242,11 @@ def _chunks(drafts: Sequence[Draft | MemPlaneError]) -> Iterator[Sequence[Draft 
             start, texts = index + 1, 0
     if start < len(drafts):
         yield drafts[start:]
+
+
+def _unless_held(step: _Step, held_back: HeldBack) -> _Step:
+    """The step, or its outcome where an earlier one of its subject was put off."""
+    return step if not isinstance(step, _Prepared) else held_back.outcome(step.draft) or step
 
 
 def _allowed(draft: Draft | MemPlaneError, caller: Caller) -> Draft | MemPlaneError:

@@ -23,6 +23,7 @@ class Counting(FlakyStore):
     """Counts what it is asked; `lost_commits` of several fail."""
 
     lost_commits = 0
+    lost_single_commits = 0
 
     def __init__(self) -> None:
         super().__init__(fields_of)
@@ -32,6 +33,9 @@ class Counting(FlakyStore):
     async def commit(self, commits: Sequence[Commit], deadline_s: float) -> list[CommitResult]:
         if self.lost_commits and len(commits) > 1:
             self.lost_commits -= 1
+            raise BackendUnavailable("record_store", "down")
+        if self.lost_single_commits and len(commits) == 1:
+            self.lost_single_commits -= 1
             raise BackendUnavailable("record_store", "down")
         self.commits.append(len(commits))
         return await super().commit(commits, deadline_s)
@@ -103,12 +107,31 @@ async def test_what_the_store_holds_already_does_not_hinder_the_others(rig: Rig,
 
 async def test_a_store_that_fails_for_a_chunk_is_told_of_each_of_its_drafts(rig: Rig, store: Counting) -> None:
     store.lost_commits = 1
-    drafts = [draft(f"thing {number}", request_id=f"r{number}") for number in range(130)]
+    drafts = [draft(f"thing {number}", request_id=f"r{number}", subject_id=str(number)) for number in range(130)]
     outcomes = await written(rig, *drafts)
     assert [isinstance(outcome, Unavailable) for outcome in outcomes] == [True] * 128 + [False] * 2
     again = await written(rig, *drafts)
     assert all(isinstance(outcome, Settled) for outcome in again)
     assert again[129].response == outcomes[129].response
+
+
+async def test_what_is_said_of_a_subject_after_a_draft_that_failed_is_not_stored_before_it(
+    rig: Rig, store: Counting
+) -> None:
+    store.lost_commits = 1
+    subjects = ["a"] * 128 + ["a", "b", "a"]
+    drafts = [draft(f"thing {number}", subject_id=subject) for number, subject in enumerate(subjects)]
+    outcomes = await written(rig, *drafts, draft("a trial", subject_id="a", validate_only=True))
+    assert [isinstance(outcome, Unavailable) for outcome in outcomes] == [True] * 129 + [False, True, False]
+    assert await rig.contents() == ["thing 129"]
+
+
+async def test_within_a_chunk_the_order_is_kept_as_well(rig: Rig, store: Counting) -> None:
+    same = {"fact_key": "acme:city", "subject_id": "a"}
+    store.lost_single_commits = 1
+    outcomes = await written(rig, draft("Rome", **same), draft("Oslo", **same), draft("Bern", **same), draft("Riga"))
+    put_off = [isinstance(outcome, Unavailable) for outcome in outcomes]
+    assert put_off in ([False, True, True, False], [True, True, True, False])
 
 
 async def test_each_draft_of_a_store_that_is_down_fails_by_itself(rig: Rig, store: Counting) -> None:

@@ -345,3 +345,28 @@ async def test_only_the_latest_subjects_are_remembered(rig: Rig, monkeypatch: py
     rig.store.is_down = False
     answers = [await write(rig, "More", subject_id=subject_id) for subject_id in ("a", "b", "c")]
     assert [bool(answer.operation.name) for answer in answers] == [False, True, True]
+
+
+async def test_what_a_batch_says_last_of_a_subject_is_true_after_an_outage_of_a_moment(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dataplane.pipelines.write.EMBEDDED_TOGETHER", 1)
+    cities = ["Rome", "Oslo", "Bern"]
+    given = [proposal_of(f"Acme sits in {city}", subject_id="acme", fact_key="acme:city") for city in cities]
+    save = rig.store.commit
+    falls = iter([True])
+
+    async def commit(*arguments: Any) -> list[CommitResult]:
+        if next(falls, False):
+            raise BackendUnavailable("record_store", "fell")
+        return list(await save(*arguments))
+
+    monkeypatch.setattr(rig.store, "commit", commit)
+    outcomes = await rig.write_or_queue.write_batch(given, rig.caller(), in_time())
+    settled = [outcome for outcome in outcomes if isinstance(outcome, Settled)]
+    assert [each.response.decision.action for each in settled] == [QUEUED] * 3
+    async with running(rig.consumer()):
+        for each in settled:
+            await rig.ended(each)
+    current = [each for each in await rig.memories() if each.state.name == "ACTIVE"]
+    assert [parse_body(each).content for each in current] == ["Acme sits in Bern"]
