@@ -7,6 +7,7 @@ from memplane.policy.model import Weights
 HOUR_US = DAY_US // 24
 MAX_WORDS = 10
 """Words of the query that are named."""
+SHOWN_NEARNESS = 0.005
 
 
 def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
@@ -19,6 +20,7 @@ def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
         *_relevance(ranked.signals, weights),
         *_words(ranked.words),
         f"said {_ago(ranked.age_us)}",
+        *_asked_time(ranked.signals.asked_time),
         _recalled(ranked.candidate.recent_access_count, window_days),
         f"source {memory.source_type.name}",
     ]
@@ -36,6 +38,13 @@ def _words(words: tuple[str, ...]) -> list[str]:
     named = " ".join(words[:MAX_WORDS])
     more = f" and {len(words) - MAX_WORDS} more" if len(words) > MAX_WORDS else ""
     return [f"holds the words {named}{more}"] if words else []
+
+
+def _asked_time(closeness: float) -> list[str]:
+    """What is near to the time that was asked about says so."""
+    if closeness >= 1.0:
+        return ["in the time asked about"]
+    return [f"nearness to the time asked about {closeness:.2f}"] if closeness >= SHOWN_NEARNESS else []
 
 
 def _ago(age_us: int | None) -> str:

@@ -67,7 +67,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a score is made of, each 0 to 1; `strength` is 0 to `max_strength` and has no weight."""
+    """What a score is made of, each 0 to 1; `strength` is 0 to `max_strength` and has no weight.
+
+    `asked_time` is the closeness to the time that the query names, 0 where it names none.
+    """
 
     vector: float
     text: float
@@ -76,6 +79,7 @@ class Signals:
     credibility: float
     task_alignment: float
     strength: float
+    asked_time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +105,25 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
     for item in items:
         age_us = _age_us(item.candidate.memory, ranking.now_us)
         signals = _signals(item, age_us, ranking, tables)
-        near = _nearness(age_us, ranking)
-        if near < 1.0 and ranking.policy.asked_time.use == "filter":
+        if _is_of_another_time(signals, ranking):
             continue
-        score = _with_nearness(_score(signals, weights), near, ranking)
+        score = _with_asked_time(_score(signals, weights), signals, ranking)
         ranked.append(Ranked(item.candidate, score, min(1.0, max(0.0, score)), signals, age_us, item.words))
     exact = {item.candidate.memory.memory_id: (item.says_query, item.identifiers_held) for item in items}
     ordered = _ordered(ranked, weights, ranking.intent)
     return sorted(ordered, key=lambda item: exact[item.candidate.memory.memory_id], reverse=True)
 
 
-def _nearness(age_us: int | None, ranking: Ranking) -> float:
-    """The closeness of a memory to the time that is asked about; 1 where none is."""
-    if ranking.intent.period is None:
-        return 1.0
-    if age_us is None:
-        return 0.0
-    return closeness(ranking.intent.period, ranking.now_us - age_us, ranking.policy.asked_time.fade_days)
+def _is_of_another_time(signals: Signals, ranking: Ranking) -> bool:
+    filtered = ranking.intent.period is not None and ranking.policy.asked_time.use == "filter"
+    return filtered and signals.asked_time < 1.0
 
 
-def _with_nearness(score: float, near: float, ranking: Ranking) -> float:
+def _with_asked_time(score: float, signals: Signals, ranking: Ranking) -> float:
     if ranking.intent.period is None or ranking.policy.asked_time.use != "signal":
         return score
     weight = ranking.policy.asked_time.weight
-    return (score + weight * near) / (1.0 + weight)
+    return (score + weight * signals.asked_time) / (1.0 + weight)
 
 
 def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
@@ -180,6 +179,7 @@ def _signals(item: RankInput, age_us: int | None, ranking: Ranking, tables: _Tab
         tables.trust[memory.source_type],
         1.0 if aligned else 0.0,
         strength_at(memory.strength, memory.strength_time_us, ranking.now_us, ranking.decay),
+        _asked_time(age_us, ranking),
     )
 
 
@@ -187,6 +187,13 @@ def _age_us(memory: Memory, now_us: int) -> int | None:
     if memory.event_time_us is not None:
         return now_us - memory.event_time_us
     return now_us - memory.create_time_us if memory.create_time_us > 0 else None
+
+
+def _asked_time(age_us: int | None, ranking: Ranking) -> float:
+    period = ranking.intent.period
+    if period is None or age_us is None:
+        return 0.0
+    return closeness(period, ranking.now_us - age_us, ranking.policy.asked_time.fade_days)
 
 
 def _freshness(memory: Memory, age_us: int | None, tables: _Tables) -> float:

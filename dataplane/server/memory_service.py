@@ -288,4 +288,5 @@ def _put_hit(target: memory_pb2.Hit, number: int, hit: Ranked, found: SearchAnsw
     target.signals.credibility = signals.credibility
     target.signals.task_alignment = signals.task_alignment
     target.signals.strength = signals.strength
+    target.signals.asked_time = signals.asked_time
     target.memory.CopyFrom(answer(memory, *state_now(memory, caller, found.now_us)))

@@ -899,6 +899,7 @@ class Signals(_message.Message):
     CREDIBILITY_FIELD_NUMBER: _builtins.int
     TASK_ALIGNMENT_FIELD_NUMBER: _builtins.int
     STRENGTH_FIELD_NUMBER: _builtins.int
+    ASKED_TIME_FIELD_NUMBER: _builtins.int
     vector: _builtins.float
     """How much the content says about the query, by meaning. 0 when unknown."""
     text: _builtins.float
@@ -913,6 +914,8 @@ class Signals(_message.Message):
     """1 when the memory's category is the task type, else 0."""
     strength: _builtins.float
     """Strength when read, 0 to `max_strength`."""
+    asked_time: _builtins.float
+    """How near to the time that the query names ("last week") it was told: 1 within it. 0 when the query names none."""
     def __init__(
         self,
         *,
@@ -923,10 +926,11 @@ class Signals(_message.Message):
         credibility: _builtins.float = ...,
         task_alignment: _builtins.float = ...,
         strength: _builtins.float = ...,
+        asked_time: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["credibility", b"credibility", "frequency", b"frequency", "freshness", b"freshness", "strength", b"strength", "task_alignment", b"task_alignment", "text", b"text", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_time", b"asked_time", "credibility", b"credibility", "frequency", b"frequency", "freshness", b"freshness", "strength", b"strength", "task_alignment", b"task_alignment", "text", b"text", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,3 +40,11 @@ def test_text_and_task_are_told_where_they_count() -> None:
     told = explain(ranked(0, text=0.5, task_alignment=1.0), Weights(task_alignment=0.1))
     assert "text match 0.50" in told
     assert "category billing fits the task" in told
+
+
+def test_what_was_told_in_the_time_asked_about_says_so() -> None:
+    hit = ranked(0)
+    assert "asked about" not in explain(hit, Weights())
+    within, near = (replace(hit, signals=replace(hit.signals, asked_time=value)) for value in (1.0, 0.37))
+    assert "said within the last hour, in the time asked about, not" in explain(within, Weights())
+    assert "nearness to the time asked about 0.37" in explain(near, Weights())
