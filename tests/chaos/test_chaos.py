@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import leftovers
+from tests.chaos import final
+from tests.chaos.leftovers import Places
 from tests.chaos.runner import Outcome, Plan, run
 from tests.chaos.sabotage import KINDS
 from tests.chaos.stack import Options
@@ -20,6 +21,11 @@ COMPANY = ("cut", "blackhole", "kill_before_answer", "flush", "index_deleted", "
 
 def short(seed: int, only: Sequence[str], operations: int) -> Plan:
     return Plan(seconds=5, operations=operations, seed=seed, clients=8, only=only, every_kind=True, pace=2.0)
+
+
+async def nothing_left(_places: Places, _erased: Sequence[str]) -> tuple[str, ...]:
+    """Instead of waiting for purges, where the raw files are not what a test is about."""
+    return ()
 
 
 def assert_clean(outcome: Outcome, kinds: Sequence[str]) -> None:
@@ -37,13 +43,12 @@ async def test_nothing_is_lost_on_embedded_stores(tmp_path: Path) -> None:
 async def test_what_is_broken_behind_the_back_of_memplane_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leftovers, "PURGED_WITHIN_S", 0.0)
-    plan = Plan(seconds=5, operations=400, seed=SEED, clients=8, only=["policy_reload"], sabotage=KINDS)
+    monkeypatch.setattr(final, "leftovers", nothing_left)
+    plan = Plan(seconds=5, operations=400, seed=SEED, clients=8, only=["policy_reload"], sabotage=KINDS, pace=2.0)
     outcome = await run(Options("embedded", tmp_path / "run", "sqlite"), plan)
     counts = outcome.report.counts
     assert counts["lost"] == 1, "\n".join(outcome.lines())
-    not_purged_yet = sum("in the files of a store" in text for text in outcome.report.violations)
-    assert counts["resurrected"] > not_purged_yet, "once at the end, and in each search that finds it"
+    assert counts["resurrected"] >= 1, "once at the end, and in each search that finds it"
     assert not outcome.is_clean
 
 

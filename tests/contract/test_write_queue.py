@@ -199,6 +199,7 @@ async def test_one_s_own_unfinished_writes_come_again_too(queue: WriteQueue) -> 
     assert again.deliveries == 2
 
 
+@pytest.mark.alone  # within CLAIM_AFTER_S, or what was taken comes again
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 13])
 async def test_what_a_taker_was_never_told_of_comes_again_at_once_and_in_order(queue: WriteQueue, steps: int) -> None:
     await fill(queue, 4, "k")

@@ -339,15 +339,15 @@ async def test_progress_of_an_index_without_rows_is_level(store: RecordStore, de
 async def test_many_followers_share_the_rows_without_ever_holding_the_same(
     store: RecordStore, deadline_s: float
 ) -> None:
-    count = 3_000
+    count = 1_200
     commits = [commit_of(memory_of(f"mem_{number:05}")) for number in range(count)]
-    for start in range(0, count, 500):
-        await store.commit(commits[start : start + 500], deadline_s)
+    for start in range(0, count, 400):
+        await store.commit(commits[start : start + 400], deadline_s)
     held: Counter[str] = Counter()
     seen: Counter[str] = Counter()
 
     async def follow(owner: str) -> None:
-        while rows := await lease(store, deadline_s, owner=owner, page_size=125):
+        while rows := await lease(store, deadline_s, owner=owner, page_size=50):
             held.update(ids(rows))
             assert max(held.values()) == 1
             seen.update(ids(rows))
