@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import IO, Any
 
 from dataplane.errors import BackendUnavailable
-from dataplane.judges import dates, guard, sensitive
+from dataplane.judges import dates, guard, pairs, sensitive
 from memplane.settings import BadConfig
 
 Row = Mapping[str, Any]
@@ -21,6 +21,7 @@ Judge = Callable[[Row, Sequence[Row]], AsyncIterator[Row]]
 
 JUDGES: Mapping[str, Judge] = {
     "dates": dates.judge,
+    "pairs": pairs.judge,
     "guard": guard.judge,
     "sensitive": sensitive.judge,
 }

@@ -17,6 +17,7 @@ from memplane.builtin import policies_folder
 from memplane.cli.calibrate import calibrate_command
 from memplane.cli.eval_dates import dates_command
 from memplane.cli.eval_guard import guard_command
+from memplane.cli.eval_pairs import pairs_command
 from memplane.cli.eval_sensitive import sensitive_command
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, log_sink, planes
@@ -41,7 +42,7 @@ class PlaneOptions:
     logs: bool
 
 
-@click.group("eval", commands=[calibrate_command, dates_command, guard_command, sensitive_command])
+@click.group("eval", commands=[calibrate_command, dates_command, guard_command, pairs_command, sensitive_command])
 def evaluate() -> None:
     """Measures searches and decisions, and fits an embedding model's maps, on labelled data."""
 

@@ -77,7 +77,9 @@ def _compare_dates(a: tuple[int, int, int], b: tuple[int, int, int]) -> Likeness
 
 def _counted(value: str) -> str:
     """A Chinese date in digits, with 日 for 号."""
-    return "".join(sorted(numbers_of(value), key="年月日".find)) if "月" in value else value
+    if "月" not in value:
+        return value
+    return "".join(sorted(numbers_of(value), key=lambda number: "年月日".find(number[-1])))
 
 
 def _centimetres(value: str) -> int:
