@@ -152,16 +152,14 @@ class Projector:
 
     async def stop(self) -> None:
         """Stops following; flushes and settles what was applied and gives the rest back."""
-        await end(*self._tasks, *([self._filler] if self._filler else []))
-        if not self._tasks:
-            return
-        self._tasks.clear()
-        try:
-            if self._unflushed_since_s is not None:
-                await self._flush()
-            await self._hand.release()
-        except BackendUnavailable as error:
-            log.warning("%s was not flushed at the end, it is projected again: %s", self.name, error)
+        began, self._tasks = self._tasks, []
+        await end(*began, *([self._filler] if self._filler else []))
+        flush = [self._flush] if self._unflushed_since_s is not None else []
+        for step in (*flush, self._hand.release) if began else ():
+            try:
+                await step()
+            except BackendUnavailable as error:
+                log.warning("%s did not end well, what is not settled comes again: %s", self.name, error)
 
     def pause(self) -> None:
         """Stops projecting; writes go on and are found from the record store."""

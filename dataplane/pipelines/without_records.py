@@ -77,7 +77,7 @@ class WithoutRecords:
         await self._tombstones.relied_on(deadline_s)
         counts = [partial(index.count, deadline_s) for index in self._indexes(frozenset(self._projectors.unlevel))]
         found = await _each(counts)
-        if all(isinstance(each, BackendUnavailable) for each in found):
+        if all(isinstance(each, BackendUnavailable) or not each for each in found):  # one that is empty has no answer
             raise BackendUnavailable(BACKEND, "and no index can stand in for it")
 
     async def _memories(

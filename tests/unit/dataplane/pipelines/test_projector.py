@@ -346,6 +346,21 @@ async def test_stopping_gives_back_what_was_not_applied(store: InMemoryRecordSto
     assert len(await store.lease_outbox(TARGET, Lease("other", 60.0), 9, "", soon())) == 1
 
 
+async def test_stopping_gives_back_what_the_index_could_not_flush(
+    store: InMemoryRecordStore, index: ScriptedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_deadline_s: float) -> None:
+        raise BackendUnavailable("text_index", "down")
+
+    async with following(store, projection(index, own=False, flush_interval_s=3_600.0)) as projector:
+        await projector.wait_level(5)
+        await put(store, "mem_1")
+        projector.wake()
+        await eventually_async(reads(in_index, index), lambda ids: ids == ["mem_1"])
+        monkeypatch.setattr(index, "flush", fail)
+    assert len(await store.lease_outbox(TARGET, Lease("other", 60.0), 9, "", soon())) == 1
+
+
 async def test_a_memory_may_still_be_held_by_an_index_of_any_process(
     store: InMemoryRecordStore, index: ScriptedIndex
 ) -> None:
