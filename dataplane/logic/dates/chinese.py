@@ -248,6 +248,6 @@ GROUPS: tuple[Group, ...] = (
         FEASTS,
         han_rule(rf"{words.YEAR}{words.FEAST}{words.HOLIDAY}?", _feast),
         han_rule(rf"{words.FEAST}{words.HOLIDAY}", _feast),
-        han_rule(rf"(?P<f>{any_of(FEASTS.keys() - words.UNCLEAR_FEASTS)})节?", _feast),
+        han_rule(rf"{words.NO_NAME}(?P<f>{any_of(FEASTS.keys() - words.UNCLEAR_FEASTS)})节?", _feast),
     ),
 )

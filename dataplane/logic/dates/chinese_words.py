@@ -62,5 +62,11 @@ HALF = r"(?P<h>[上下])半年"
 EDGE = rf"的?(?P<edge>{any_of(EDGES)})"
 COUNT = rf"(?<![\d零〇一二两三四五六七八九十百千万点.])(?P<n>{HAN}|半|[几数])"
 UNIT = rf"(?P<u>{any_of(UNITS)})"
-FEAST = rf"(?P<f>{any_of(FEASTS)})节?"
+_SURNAMES = (
+    "王李张刘陈杨赵黄周吴徐孙马朱胡林郭何高罗郑梁谢宋唐许邓冯韩曹曾彭肖田董袁潘蒋蔡杜"
+    "叶程苏魏吕丁卢姚沈姜崔谭陆汪范廖贾韦邹熊孟秦薛侯龙史陶贺顾毛郝龚邵钱严"
+)
+NO_NAME = rf"(?<![{_SURNAMES}])"
+"""Nobody's surname stands before: 国庆 is a first name too."""
+FEAST = rf"{NO_NAME}(?P<f>{any_of(FEASTS)})节?"
 HOLIDAY = r"(?P<long>假期|期间|长假|黄金周|放假)"
