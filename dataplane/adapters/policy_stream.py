@@ -98,6 +98,7 @@ class PolicyStream:
         self._jitter = secrets.SystemRandom()
         self._task: asyncio.Task[None] | None = None
         self._last_failure = ""
+        self._unsaved: policy_pb2.SignedPolicySnapshot | None = None
         self._refused: PolicyAbsence | None = None
         self.failure_count = 0
 
@@ -174,6 +175,8 @@ class PolicyStream:
             else:
                 self._holder.confirm(response.version_info, response.generation)
                 self._note_absence(response.generation)
+                if self._unsaved is not None:
+                    await self._save(self._unsaved)
                 silence_s = min(self._options.silence_s, _HEARTBEATS_UNTIL_LOST * response.heartbeat.interval_ms / 1000)
                 answer = self._message()
 
@@ -208,14 +211,28 @@ class PolicyStream:
         try:
             snapshot = await asyncio.to_thread(self._open, signed)
             self._refuse_older(snapshot)
-            await asyncio.to_thread(self._last_good.write, signed)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it is a NACK, and the old one stays
             self._note_problem(f"a policy was refused: {_words(error)}", error)
             self._refused = self._holder.absence = _absence_of(error, PolicyAbsence.REFUSED)
             return _words(error)
         self._holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, self._clock.now_us())
         log.info("policy generation %d is in force", snapshot.generation)
+        await self._save(signed)
         return ""
+
+    async def _save(self, signed: policy_pb2.SignedPolicySnapshot) -> None:
+        """Keeps the copy for the next start. A full disk keeps no policy from being in force: tried at heartbeats."""
+        try:
+            await asyncio.to_thread(self._last_good.write, signed)
+        except OSError as error:
+            self._holder.problem = f"the policy is in force, but no copy of it could be stored: {error}"
+            if self._unsaved is None:
+                log.warning("%s", self._holder.problem)
+            self._unsaved = signed
+        else:
+            if self._unsaved is not None:
+                self._holder.problem = ""
+            self._unsaved = None
 
     def _note_absence(self, generation_in_force: int) -> None:
         """A heartbeat came instead of a policy: there is none, or what there is was refused before."""

@@ -147,13 +147,18 @@ async def test_a_forged_payload_is_refused(plane: Plane) -> None:
         assert holder.current is None
 
 
-async def test_what_cannot_be_kept_on_disk_is_refused(plane: Plane) -> None:
+async def test_what_cannot_be_kept_on_disk_is_in_force_and_kept_as_soon_as_it_can_be(plane: Plane) -> None:
     scripted, options = plane
     options.last_good_file.parent.write_text("a file where the folder should be")
     async with streaming(options) as (holder, _):
         scripted.push("n1", signed_snapshot(KEY, 1))
-        assert (await answer(scripted, "n1")).error_detail
-        assert holder.current is None
+        assert not (await answer(scripted, "n1")).error_detail
+        assert holder.current is not None
+        assert "no copy of it could be stored" in holder.problem
+        options.last_good_file.parent.unlink()
+        scripted.beat(generation=1)
+        await eventually(LastGoodFile(options.last_good_file).read, bool)
+        await eventually(lambda: holder.problem, lambda problem: not problem)
 
 
 async def test_old_content_with_a_higher_generation_is_accepted(plane: Plane) -> None:
