@@ -171,7 +171,8 @@ async def open_stores(folder: Path | None, stack: AsyncExitStack, **given: Any) 
     stack.push_async_callback(opened.close)
     texts = EdgeTextIndex.open(folder / "texts", TOKENIZER)
     stack.push_async_callback(texts.close)
-    return Stores(records, Spaces([VectorSpace(embedder, opened, given.get("gate_model"))]), texts, cache)
+    spaces = Spaces([VectorSpace(embedder, opened, given.get("gate_model"))])
+    return Stores(records, spaces, texts, cache, queue=given.get("queue"))
 
 
 async def write(plane: Plane, content: str, namespace: str = "dept.sales", **fields: Any) -> pb.WriteMemoryResponse:

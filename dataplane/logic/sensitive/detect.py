@@ -12,8 +12,10 @@ def detect(text: str) -> list[Finding]:
     """
     folded = fold(text)
     found = [*credentials.find(folded), *network.find(folded), *papers.find(folded)]
+    if folded.digits >= 1:
+        found += places.find(folded)
     if folded.digits >= 3:
-        found += [*numbers.find(folded), *places.find(folded)]
+        found += numbers.find(folded)
     if folded.digits >= 7:
         found += phones.find(folded)
     return apart(found)
