@@ -1,4 +1,4 @@
-"""A shard as it was made, without a point, as a value that fits a JSON file: 24 KB for 115 to 177 MiB of files.
+"""A shard as it was made, without a point, as a value that fits a JSON file: 24 KB for 129 to 162 MiB of files.
 
 Making a shard has Edge write into holes, and sync 200 times while it holds the interpreter. Laying a blank out and
 loading it does neither: a full disk is an OSError, and waiting is for a thread (0.9.0, measured 2026-11).

@@ -1,7 +1,7 @@
 """Blocks on the disk for all of a shard's files, so that the writes that Edge makes into them find room.
 
-Edge maps its files into memory, and they are mostly holes: a new shard of vectors has 115 MiB of files and 0.1 MiB of
-blocks, one of texts 177 MiB (0.9.0, measured 2026-11). Writing into a hole for which a full disk has no block ends the
+Edge maps its files into memory, and they are mostly holes: a new shard of vectors has 129 MiB of files and 0.1 MiB of
+blocks, one of texts 162 MiB (0.9.0, measured 2026-11). Writing into a hole for which a full disk has no block ends the
 process by SIGBUS, which no handler survives. So every hole is filled before the next write, and a full disk is an error
 here. What Edge adds *within* a write, a file of 32 MiB for each 15,000 to 30,000 memories, has holes until that write
 is over: see `room` for what is left free for it.

@@ -1,9 +1,10 @@
 """Room on the disk under an index, looked at before each write.
 
-Edge's files are mapped into memory and mostly holes: 112 MiB of them in a new shard, 88 to 144 MiB in one of up to
-20,000 points of 384 dimensions, and 7 MiB behind a new one (0.9.0, measured 2026-11). Writing into a hole for which the
-disk has no block ends the process by SIGBUS, which no handler survives. So nothing is written where another program
-could fill the disk within the milliseconds that a slice takes.
+What is there already has its blocks: see `blocks`. What is left is that Edge adds a file within a write and writes into
+it: a page of 32 MiB for each 15,000 to 30,000 memories, and all files of an index that is opened for the first time or
+cleared. Writing into a hole for which the disk has no block ends the process by SIGBUS, which no handler survives. So
+nothing is written where another program could fill the disk within the milliseconds that a slice takes; one that takes
+this room just while a file is added still ends the process.
 """
 
 import os
@@ -12,8 +13,8 @@ from pathlib import Path
 from dataplane.errors import BackendUnavailable
 
 LEAST_FREE_BYTES = 64 * 1024 * 1024
-"""A slice of the largest memories is 16 MB, written twice, to the log and to its place; a new shard takes 7 MiB. The
-rest is for others who write meanwhile."""
+"""A slice of the largest memories is 16 MB, written twice, to the log and to its place; a new shard takes 7 MiB before
+its holes are filled. The rest is for others who write meanwhile."""
 
 
 class DiskRoom:

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from importlib import metadata
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,10 +34,10 @@ from dataplane.ports import Examination
 
 FORMAT = 5
 """Raise it when what is stored in a point or the folder changes: shards of another format are made anew."""
-COPIED_UNFLUSHED = 5_000
-"""Points that a purge copies between two flushes, each of which holds the interpreter. Unmeasured."""
-COPY_REST = 1.0
-"""How long a purge rests after a slice, as a multiple of what that took: a call takes dozens of the loop's turns, and
+FLUSH_AFTER = 320
+"""Slices that a purge copies between two flushes, each of which holds the interpreter. Unmeasured."""
+REST_AFTER = 8
+"""Slices that a purge copies before it rests for as long as they took: a call takes dozens of the loop's turns, and
 would wait for a slice in each. Unmeasured."""
 
 Result = TypeVar("Result")
@@ -190,22 +190,28 @@ class Shard:
             await self._in_thread(lambda: _retire(old, self._folder))
 
     async def _copy(self, fresh: Engine, deadline_s: float) -> None:
-        offset: PointId | None = None
-        unflushed = 0
-        while True:
-            started_s = asyncio.get_running_loop().time()
-            records, offset = self._call(partial(requests.scroll_whole, offset), deadline_s)
-            points = [Point(record.id, record.vector or {}, record.payload) for record in records]
-            if points:
-                self._room.require()
-                fresh.update(UpdateOperation.upsert_points(points))
+        loop = asyncio.get_running_loop()
+        offset, rested_at_s = self._copy_slice(fresh, None, deadline_s), loop.time()
+        for copied in count(1):
             if offset is None:
                 return
-            await asyncio.sleep(COPY_REST * (asyncio.get_running_loop().time() - started_s))
-            unflushed += len(points)
-            if unflushed >= COPIED_UNFLUSHED:
+            if copied % FLUSH_AFTER == 0:
                 await self._flush(fresh)
-                unflushed = 0
+            if copied % REST_AFTER == 0:
+                await asyncio.sleep(loop.time() - rested_at_s)
+                rested_at_s = loop.time()
+            else:
+                await asyncio.sleep(0)
+            offset = self._copy_slice(fresh, offset, deadline_s)
+
+    def _copy_slice(self, fresh: Engine, offset: PointId | None, deadline_s: float) -> PointId | None:
+        """Where the next slice begins; None behind the last one."""
+        records, offset = self._call(partial(requests.scroll_whole, offset), deadline_s)
+        points = [Point(record.id, record.vector or {}, record.payload) for record in records]
+        if points:
+            self._room.require()
+            fresh.update(UpdateOperation.upsert_points(points))
+        return offset
 
     async def _flush(self, engine: Engine) -> None:
         await self._in_thread(engine.settle)

@@ -207,9 +207,9 @@ async def test_a_purge_flushes_what_it_copies_in_pieces(tmp_path: Path, monkeypa
         flush(engine)
 
     monkeypatch.setattr(Engine, "flush", counted)
-    monkeypatch.setattr(shard, "COPIED_UNFLUSHED", 2 * SLICE)
+    monkeypatch.setattr(shard, "FLUSH_AFTER", 2)
     await index.purge(deadline())
-    assert len(flushes) == 100 // (2 * SLICE) + 1
+    assert len(flushes) == 100 // SLICE // 2 + 1
     assert len(await index.versions(deadline())) == 100
     assert leftovers(tmp_path) == set()
     await index.close()
