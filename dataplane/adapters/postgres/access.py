@@ -35,7 +35,9 @@ SELECT c.relname, pg_get_userbyid(n.nspowner) FROM pg_class AS c JOIN pg_namespa
 WHERE n.nspname = 'memplane' AND c.relkind IN ('r', 'p') AND pg_get_userbyid(c.relowner) = %s ORDER BY 1"""
 _ROLE = "SELECT rolcanlogin, rolinherit FROM pg_roles WHERE rolname = %s"
 _MAY = "SELECT has_table_privilege(%(role)s, format('memplane.%%I', %(table)s::text), %(privilege)s)"
-_MAY_CALL = "SELECT has_function_privilege(%s, 'memplane.make_partitions(integer)', 'EXECUTE')"
+_MAY_CALL = """
+SELECT has_function_privilege(%(role)s, 'memplane.make_partitions(integer)', 'EXECUTE')
+    AND has_function_privilege(%(role)s, 'memplane.analyse_young()', 'EXECUTE')"""
 
 
 def make_roles(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str]:
@@ -120,7 +122,7 @@ def grant(connection: OwnerConnection, options: PostgresOptions) -> Iterator[str
     tables = [row[0] for row in connection.execute(_TABLES)]
     for role in (options.app_role, options.system_role):
         lacking = [table for table in tables if not _may(connection, role, table)]
-        if lacking or not connection.execute(_MAY_CALL, (role,)).fetchall()[0][0]:
+        if lacking or not connection.execute(_MAY_CALL, {"role": role}).fetchall()[0][0]:
             _grant(connection, role, lacking)
             yield f"rights of {role} to {len(lacking)} tables"
     for (table,) in connection.execute(_TENANT_TABLES).fetchall():
@@ -142,7 +144,7 @@ def _may(connection: OwnerConnection, role: str, table: str) -> bool:
 
 def _grant(connection: OwnerConnection, role: str, tables: list[str]) -> None:
     _run(connection, "GRANT USAGE ON SCHEMA memplane TO {}", role)
-    _run(connection, "GRANT EXECUTE ON FUNCTION memplane.make_partitions TO {}", role)
+    _run(connection, "GRANT EXECUTE ON FUNCTION memplane.make_partitions, memplane.analyse_young TO {}", role)
     for table in tables:
         if table in _READ_ONLY_TABLES:
             _run(connection, "GRANT SELECT ON memplane.{} TO {}", table, role)

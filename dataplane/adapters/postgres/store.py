@@ -61,6 +61,9 @@ WHERE m.memory_id > %(after_id)s::text AND m.state = 1 ORDER BY m.memory_id LIMI
 _TOMBSTONES = "SELECT memory_id FROM memplane.tombstones WHERE memory_id = ANY (%(ids)s::text[])"
 _COUNT = "SELECT count(*) FROM memplane.memories WHERE state = 1"
 _MAKE_PARTITIONS = "SELECT memplane.make_partitions(%(months)s::integer)"
+_ANALYSE_YOUNG = "SELECT memplane.analyse_young()"
+_LOOK_S: Final = 5
+"""How often a database is looked at whose tables nobody analysed yet. Unmeasured."""
 _DAY_S: Final = 86_400
 _PATIENCE_S: Final = 60
 """How long making partitions may take. Unmeasured."""
@@ -84,6 +87,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
         self._committer = Committer(pool, options, parts.fields_of)
         self._closing = asyncio.Event()
         self._partitions = asyncio.create_task(self._make_partitions(), name="record-store-partitions")
+        self._analysing = asyncio.create_task(self._analyse_young(), name="record-store-analysing")
 
     @classmethod
     async def open(
@@ -104,7 +108,7 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
     async def close(self) -> None:
         """See the port."""
         self._closing.set()
-        await end(self._partitions)
+        await end(self._partitions, self._analysing)
         await self._committer.close()
         if self._replica:
             await self._replica.close()
@@ -209,4 +213,18 @@ class PostgresRecordStore(PostgresReads, PostgresOutbox, PostgresOperations):
                 log.warning("the partitions of the coming months were not made: %s", error.detail)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_DAY_S):
+                    await self._closing.wait()
+
+    async def _analyse_young(self) -> None:
+        """Has the first thousands of commits of a new database analysed, without which it plans badly for a minute."""
+        loop = asyncio.get_running_loop()
+        while not self._closing.is_set():
+            try:
+                [(left,)] = await self._pool.read(Scope(()), _ANALYSE_YOUNG, {}, loop.time() + _PATIENCE_S)
+                if not left:
+                    return
+            except BackendUnavailable as error:
+                log.debug("young tables were not analysed: %s", error.detail)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
                     await self._closing.wait()

@@ -340,6 +340,27 @@ END
 $body$;
 REVOKE ALL ON FUNCTION memplane.make_partitions FROM PUBLIC;
 
+-- Analyses the tables that grow with every commit once they have 256 KiB, if nobody ever did; how many are left that
+-- nobody did. Autovacuum comes once a minute, and until then the planner knows nothing of them. Runs as the owner.
+CREATE FUNCTION memplane.analyse_young() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    young text[] := ARRAY['memories', 'memory_versions', 'embeddings', 'outbox', 'requests'];
+    name text;
+BEGIN
+    IF pg_try_advisory_xact_lock(7236833521446220) THEN
+        FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'memplane'::regnamespace
+            AND relname = ANY (young) AND reltuples < 0 AND pg_relation_size(oid) >= 262144
+        LOOP
+            EXECUTE format('ANALYZE memplane.%I', name);
+        END LOOP;
+    END IF;
+    RETURN (SELECT count(*) FROM pg_class WHERE relnamespace = 'memplane'::regnamespace
+        AND relname = ANY (young) AND reltuples < 0);
+END
+$body$;
+REVOKE ALL ON FUNCTION memplane.analyse_young FROM PUBLIC;
+
 -- Row-level security binds the owner, too. A memory is seen by those who may read its namespace, and when it is SHARED
 -- by those who may read the shared ones of its namespace; its versions and embeddings likewise, by their own pool. The
 -- policies are CASEs so that the planner takes them as they are: of an OR it would make index conditions, believe that
