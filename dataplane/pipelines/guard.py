@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dataplane.codec import plain
 from dataplane.logic.guard.features import Signal
 from dataplane.logic.guard.history import MOST_WORDS, Writer, WriterHistory
-from dataplane.logic.guard.reading import fold, loosen
+from dataplane.logic.guard.reading import readings
 from dataplane.logic.guard.suspicion import Reader, Trust, suspicion
 from dataplane.logic.tokens import query_tokens
 from dataplane.model import Action, Draft, Layer, SourceType, State
@@ -135,10 +135,9 @@ def judged(signals: Sequence[Signal], policy: GuardPolicy, source_type: str) -> 
 def _own(text: str, rules: Sequence[CompiledGuardRule]) -> Iterator[Signal]:
     if not rules:
         return
-    folded = fold(text)
-    readings = {folded, loosen(folded)}
+    found = readings(text)
     for rule in rules:
-        if any(rule.pattern.search(reading) for reading in readings):
+        if any(rule.pattern.search(reading) for reading in found):
             yield Signal(rule.signal, rule.score, "a rule of the policy")
 
 

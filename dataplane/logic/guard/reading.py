@@ -30,24 +30,32 @@ _INVISIBLE = re.compile(
 )
 _MARKS = re.compile("[\u0300-\u036f]")
 _BLANKS = re.compile(r"[^\S\n]*\n\s*|[^\S\n]+")
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ ._*|-]{1,2}[^\W\d_]){3,200}(?![^\W_])")
+_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ ._*|-][^\W\d_]){2,200}(?![^\W_])")
+_APART = re.compile(r"[ ._*|-]")
 _SIGNS = re.compile(r"(?<=[^\W_])[_*.~+|-](?=[^\W_])|_")
-_MIXED = re.compile(r"[a-z]{1,20}[013457@$!|][a-z013457@$!|]{1,20}")
+_MIXED = re.compile(r"[013457@$!|]?[a-z]{1,20}[013457@$!|][a-z013457@$!|]{0,20}|(?<![^\W_])[013457@$!|][a-z]{2,20}")
 
 
 def fold(text: str) -> str:
     """The text folded, as above."""
+    return _BLANKS.sub(_blank, _plain(text))
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """The text folded and, where that is another one, the text read loosely."""
+    plain = _plain(text)
+    folded = _BLANKS.sub(_blank, plain)
+    joined = _BLANKS.sub(_blank, _SPACED.sub(lambda found: _APART.sub("", found[0]), plain))
+    loose = _MIXED.sub(lambda found: found[0].translate(_LEET), _SIGNS.sub(" ", joined))
+    return (folded,) if loose == folded else (folded, loose)
+
+
+def _plain(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
         text = _MARKS.sub("", unicodedata.normalize("NFD", text.casefold()))
         text = unicodedata.normalize("NFC", text).translate(_LOOKALIKES).translate(_TRADITIONAL)
-    return _BLANKS.sub(_blank, text.lower())
-
-
-def loosen(folded: str) -> str:
-    """A folded text read loosely, as above."""
-    joined = _SPACED.sub(lambda found: re.sub(r"[ ._*|-]", "", found[0]), folded)
-    return _MIXED.sub(lambda found: found[0].translate(_LEET), _SIGNS.sub(" ", joined))
+    return text.lower()
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ from dataplane.logic.guard.encoded import hidden_texts
 from dataplane.logic.guard.english_claims import CLAIM_RULES
 from dataplane.logic.guard.english_orders import ORDER_RULES
 from dataplane.logic.guard.features import Signal, features
-from dataplane.logic.guard.reading import fold, loosen
+from dataplane.logic.guard.reading import readings
 from dataplane.logic.guard.words import Rule
 
 HIDDEN_ATTACK = 0.7
@@ -65,10 +65,7 @@ class Reader:
         return _strongest((*self._read(text), *self._hidden(text), *features(text)))
 
     def _read(self, text: str) -> list[Signal]:
-        folded = fold(text)
-        loose = loosen(folded)
-        found = self._matches(folded)
-        return found if loose == folded else found + self._matches(loose)
+        return [signal for reading in readings(text) for signal in self._matches(reading)]
 
     def _matches(self, folded: str) -> list[Signal]:
         wanted = {index for anchor, indexes in self._by_anchor.items() if anchor in folded for index in indexes}
