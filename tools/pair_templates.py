@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a topic stands on few lines
 """Templates of memory-like statements in English and Chinese, from which `train_pairs.py` makes its pairs.
 
 All of it was written for this purpose; nothing is taken from a data set. In a template, `S` is the subject, `P` its

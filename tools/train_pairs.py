@@ -2,8 +2,8 @@
 
     MEMPLANE_EVAL_DATA=… python tools/train_pairs.py dataplane/models/pairs.json [--cache vectors.npz]
 
-Needs the extra `fit`. Trained on nothing but the pairs of `pair_generator`; the sets of `MEMPLANE_EVAL_DATA`, where that
-is named, only measure. Folds hold out whole topics, so that what is measured on was said of other attributes.
+Needs the extra `fit`. Trained on nothing but the pairs of `pair_generator`; the sets of `MEMPLANE_EVAL_DATA`, where
+that is named, only measure. Folds hold out whole topics, so that what is measured on was said of other attributes.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
+from random import Random  # noqa: TID251 - seeded: the same pairs every time
 from typing import Any
 
 import numpy as np
@@ -37,24 +37,23 @@ FRAMELESS = 0.3
 """The share of pairs that are learnt from a second time without their frames, for statements that have none."""
 MEASURED = {"memdaily_pairs_zh": "memdaily_pairs_zh/pairs.jsonl", "conflict_en_own": "conflict_en_own/pairs.jsonl"}
 FOLDS = 5
+OVERLAP = ("similarity", "words_shared", "words_within", "pairs_shared", "length_ratio")
 ABLATIONS = {
-    "similarity alone": ("similarity",),
-    "and overlap": ("similarity", "words_shared", "words_within", "pairs_shared", "length_ratio"),
-    "without frames": tuple(
-        name for name in FEATURES
-        if not name.startswith(("frame", "attribute", "value", "one_", "usually", "many", "holds", "both_deny", "whole", "excl"))
-    ),
-    "without similarity": tuple(name for name in FEATURES if name != "similarity"),
-    "all": FEATURES,
-}  # fmt: skip
-"""Features that are kept; measured on the sets that only measure."""
+    "similarity alone": (("similarity",), False),
+    "similarity and overlap": (OVERLAP, False),
+    "without frames": (FEATURES, False),
+    "without similarity": (tuple(name for name in FEATURES if name != "similarity"), True),
+    "all": (FEATURES, True),
+}
+"""Features that are kept, and whether frames are; measured on the sets that only measure."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Pairs of one set: features (pairs, features), labels as indexes of CLASSES, relations, groups."""
+    """Pairs of one set: features (pairs, features), with frames and without; labels as indexes of CLASSES."""
 
     inputs: Floats
+    frameless: Floats
     labels: NDArray[np.int64]
     relations: NDArray[np.str_]
     groups: Sequence[str]
@@ -105,27 +104,34 @@ def main() -> None:
     held_out = read_measured(texts)
     texts.save()
     report_folds(own)
-    for name, kept in ABLATIONS.items():
+    for name, (kept, framed) in ABLATIONS.items():
         columns = [FEATURES.index(feature) for feature in kept]
-        model = fitted(own.inputs[:, columns], own.labels)
+        model = fitted((own.inputs if framed else own.frameless)[:, columns], own.labels)
         for of_set, labelled in held_out.items():
-            report(f"{of_set}, {name}", labelled, model.predict_proba(labelled.inputs[:, columns]))
+            inputs = labelled.inputs if framed else labelled.frameless
+            report(f"{of_set}, {name}", labelled, model.predict_proba(inputs[:, columns]))
     arguments.output.write_text(as_json(fitted(own.inputs, own.labels)), encoding="utf-8")
 
 
 def training_set(pairs: Sequence[Pair], texts: Texts) -> Labelled:
     """The generated pairs, some of them twice: the second time as if no frame had been found."""
     rng = Random(SEED)  # noqa: S311 - not for secrets
-    rows: list[tuple[list[float], int, str, str]] = []
+    rows: list[tuple[list[float], list[float], int, str, str]] = []
     for pair in pairs:
-        a, b = texts.reading(pair.a), texts.reading(pair.b)
-        similarity, label = texts.similarity(pair.a, pair.b), CLASSES.index(pair.label)
-        rows.append((features(a, b, similarity), label, pair.relation, pair.group))
-        if (a.frame or b.frame) and rng.random() < FRAMELESS:
-            bare = features(replace(a, frame=None), replace(b, frame=None), similarity)
-            rows.append((bare, label, f"{pair.relation} without frames", pair.group))
-    inputs, labels, relations, groups = zip(*rows, strict=True)
-    return Labelled(np.array(inputs), np.array(labels), np.array(relations), groups)
+        inputs, frameless = both_inputs(pair.a, pair.b, texts)
+        label = CLASSES.index(pair.label)
+        rows.append((inputs, frameless, label, pair.relation, pair.group))
+        if inputs != frameless and rng.random() < FRAMELESS:
+            rows.append((frameless, frameless, label, f"{pair.relation} without frames", pair.group))
+    inputs_of, frameless_of, labels, relations, groups = zip(*rows, strict=True)
+    return Labelled(np.array(inputs_of), np.array(frameless_of), np.array(labels), np.array(relations), groups)
+
+
+def both_inputs(one: str, other: str, texts: Texts) -> tuple[list[float], list[float]]:
+    """The features of a pair, and those it would have if its texts had no frames."""
+    a, b = texts.reading(one), texts.reading(other)
+    similarity = texts.similarity(one, other)
+    return features(a, b, similarity), features(replace(a, frame=None), replace(b, frame=None), similarity)
 
 
 def read_measured(texts: Texts) -> dict[str, Labelled]:
@@ -136,12 +142,11 @@ def read_measured(texts: Texts) -> dict[str, Labelled]:
 
 def _measured(path: Path, texts: Texts) -> Labelled:
     rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    inputs = [
-        features(texts.reading(row["a"]), texts.reading(row["b"]), texts.similarity(row["a"], row["b"])) for row in rows
-    ]
+    both = [both_inputs(row["a"], row["b"], texts) for row in rows]
     relations = [row["relation"] for row in rows]
     labels = [CLASSES.index(name) if name in CLASSES else CLASSES.index("other") for name in relations]
-    return Labelled(np.array(inputs), np.array(labels), np.array(relations), [row["attr"] for row in rows])
+    inputs, frameless = (np.array(side) for side in zip(*both, strict=True))
+    return Labelled(inputs, frameless, np.array(labels), np.array(relations), [row["attr"] for row in rows])
 
 
 def fitted(inputs: Floats, labels: NDArray[np.int64]) -> GradientBoostingClassifier:
@@ -159,7 +164,7 @@ def report_folds(own: Labelled) -> None:
         scores[test] = fitted(own.inputs[train], own.labels[train]).predict_proba(own.inputs[test])
     bare = np.array([relation.endswith("without frames") for relation in own.relations])
     for name, rows in (("folds", ~bare), ("folds, frames taken away", bare)):
-        part = Labelled(own.inputs[rows], own.labels[rows], own.relations[rows], ())
+        part = Labelled(own.inputs[rows], own.frameless[rows], own.labels[rows], own.relations[rows], ())
         report(name, part, scores[rows])
 
 
@@ -177,12 +182,21 @@ def report(name: str, labelled: Labelled, scores: Floats) -> None:
 def as_json(model: GradientBoostingClassifier) -> str:
     """The model as `dataplane.logic.pairs.model` reads it."""
     priors = np.log(np.maximum(model.init_.class_prior_, 1e-9))
-    trees = [[_tree(stage[number].tree_, model.learning_rate) for stage in model.estimators_] for number in range(len(CLASSES))]
-    stored = {"name": NAME, "features": FEATURES, "classes": CLASSES, "priors": priors.round(6).tolist(), "trees": trees}
+    trees = [
+        [_tree(stage[number].tree_, model.learning_rate) for stage in model.estimators_]
+        for number in range(len(CLASSES))
+    ]
+    stored = {
+        "name": NAME,
+        "features": FEATURES,
+        "classes": CLASSES,
+        "priors": priors.round(6).tolist(),
+        "trees": trees,
+    }
     return json.dumps(stored, separators=(",", ":")) + "\n"
 
 
-def _tree(tree: Any, learning_rate: float) -> dict[str, list[float]]:  # noqa: ANN401 - scikit-learn's own, untyped
+def _tree(tree: Any, learning_rate: float) -> dict[str, list[float]]:
     leaves = tree.children_left < 0
     values = np.where(leaves, tree.value[:, 0, 0] * learning_rate, tree.threshold)
     return {

@@ -3,8 +3,8 @@
 Similar is not the same: "born on 5 February" and "born on 5 March" are neighbours for every embedding. So similarity
 only finds whom to ask about: a neighbour at least `dedup_similarity` near is a duplicate, one at least
 `contradiction_similarity` near is contradicted, when `logic.pairs` says so. That leaves a true paraphrase now and then
-beside its twin, which costs less than swallowing a contradiction. Two different fact keys never merge, nor does anything
-when the policy's `dedup` is off.
+beside its twin, which costs less than swallowing a contradiction. Two different fact keys never merge, nor does
+anything when the policy's `dedup` is off.
 """
 
 from collections.abc import Sequence

@@ -149,12 +149,7 @@ class Settlement:
             if told is not Relation.CONTRADICTS:
                 admitted, fact = admitted.without_key(), None
         if same is not None:
-            if fact is None or fact.memory_id == same.memory_id:
-                if is_over(same, admitted):
-                    return succeed(admitted, same)
-                return reinforce(admitted, same, "SAME_CONTENT", "the same content is already stored")
-            _check_rival(admitted, fact)
-            return claim(admitted, same, fact)
+            return _again(admitted, same, fact)
         met = await self._similar(admitted, degraded, deadline_s)
         if fact is not None and (met is None or not _repeats(met, fact)):
             _check_rival(admitted, fact)
@@ -199,6 +194,16 @@ class Settlement:
         draft, write = admitted.draft, admitted.policies.write
         met = find_met(admitted.admission.content, draft.fact_key, found, write, self._pairs)
         return None if met is not None and met.relation is not Relation.SAME and not _lasts(draft) else met
+
+
+def _again(admitted: Admitted, same: Memory, fact: Memory | None) -> Plan:
+    """The same content once more; `fact` holds the fact key, if anything does."""
+    if fact is not None and fact.memory_id != same.memory_id:
+        _check_rival(admitted, fact)
+        return claim(admitted, same, fact)
+    if is_over(same, admitted):
+        return succeed(admitted, same)
+    return reinforce(admitted, same, "SAME_CONTENT", "the same content is already stored")
 
 
 def _around(admitted: Admitted) -> Around | None:

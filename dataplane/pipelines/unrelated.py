@@ -1,9 +1,9 @@
 """Which drafts of a call cannot change what becomes of each other.
 
 Rules. Two drafts are related when they share a request_id, or, of one subject, the content of a kind or the fact key,
-or when they say nearly the same or may contradict each other by the measure of `logic.pairs`. A draft related to an earlier one waits for that one's
-outcome. One that is only tried (`validate_only`) goes alone, and so does one for the shared pool, where a repeat moves
-a memory from the private one.
+or when they say nearly the same or may contradict each other by the measure of `logic.pairs`. A draft related to an
+earlier one waits for that one's outcome. One that is only tried (`validate_only`) goes alone, and so does one for the
+shared pool, where a repeat moves a memory from the private one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

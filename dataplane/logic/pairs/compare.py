@@ -1,9 +1,9 @@
 """What two texts are to each other: the trained combiner's opinion, and what rules leave of it.
 
 Rules. A repeat is what the combiner calls one and no slot contradicts: two plain statements of one attribute with one
-value, in whatever words; else texts that neither a slot nor word order tells apart. A contradiction is what the combiner
-calls one; it is *certain* between two plain statements about the same person and attribute where one value excludes the
-other, or one denies what the other states.
+value, in whatever words; else texts that neither a slot nor word order tells apart. A contradiction is what the
+combiner calls one; it is certain between two plain statements about the same person and attribute where one value
+excludes the other, or one denies what the other states.
 """
 
 from enum import Enum

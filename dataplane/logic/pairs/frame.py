@@ -1,7 +1,7 @@
 """A frame: one plain statement taken apart into who, attribute and value.
 
-"My sister lives in Leeds" and "我妹妹的家在利兹" are (self.sister, lives, Leeds). Only short statements of one fact have
-one; everything else has none, and is compared by its words alone.
+"My sister lives in Leeds" and "我妹妹的家在利兹" are (self.sister, lives, Leeds). Only short statements of one fact
+have one; everything else has none, and is compared by its words alone.
 """
 
 from dataclasses import dataclass

@@ -90,6 +90,8 @@ def _tree(stored: dict[str, list[float]]) -> Tree:
     if not size == len(stored["threshold"]) == len(left) == len(right) or size == 0:
         raise UnusableModel("a tree's lists are not of one length")
     for node, number in enumerate(feature):
-        if number >= len(FEATURES) or (number >= 0 and not node < min(left[node], right[node]) <= max(left[node], right[node]) < size):
+        if number >= len(FEATURES) or (
+            number >= 0 and not node < min(left[node], right[node]) <= max(left[node], right[node]) < size
+        ):
             raise UnusableModel("a tree's nodes do not lead on to later ones")
     return Tree(feature, tuple(float(number) for number in stored["threshold"]), left, right)

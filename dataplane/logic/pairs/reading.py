@@ -14,10 +14,14 @@ LONGEST = 400
 """Characters of a text that can be a plain statement of one fact; longer ones have no frame. Unmeasured."""
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _UNREAL = re.compile(
-    r"\b(?:want(?:s|ed)? to|would like to|plan(?:s|ned|ning)? to|hope(?:s|d)? to|might|maybe|perhaps|may|if|wish(?:es)?|dream(?:s|t)? of"
-    r"|thinking (?:of|about)|consider(?:s|ing)?|going to|will|could|should)\b|想要?(?!念|法)|打算|计划|希望|也许|可能|如果|要是|考虑|准备|将要|应该|本来"
+    r"\b(?:want(?:s|ed)? to|would like to|plan(?:s|ned|ning)? to|hope(?:s|d)? to|might|maybe|perhaps|may|if|wish(?:es)?"
+    r"|dream(?:s|t)? of"
+    r"|thinking (?:of|about)|consider(?:s|ing)?|going to|will|could|should)\b"
+    r"|想要?(?!念|法)|打算|计划|希望|也许|可能|如果|要是|考虑|准备|将要|应该|本来"
 )
-_PAST = re.compile(r"\b(?:used to|formerly|previously|no longer|any ?more|in the past|once|ex-)\b|以前|曾经?|过去|原来|当年|不再")
+_PAST = re.compile(
+    r"\b(?:used to|formerly|previously|no longer|any ?more|in the past|once|ex-)\b|以前|曾经?|过去|原来|当年|不再"
+)
 _HYPHEN = re.compile(r"[^\w\u3400-\u9fff]+")
 
 

@@ -11,10 +11,13 @@ from dataplane.logic.word_order import in_same_order
 
 _PLACES = frozenset({"lives", "hometown", "workplace", "address", "headquarters"})
 _DIGITS = frozenset({"phone"})
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+LAST_MONTH, LAST_DAY = 12, 31
+_MONTH = {name: number for number, name in enumerate(_MONTHS, 1)}
 _ENGLISH_DATE = re.compile(
-    r"(?:(?P<d>\d{1,2})(?:st|nd|rd|th)?(?: of)? )?\b(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+    r"(?:(?P<d>\d{1,2})(?:st|nd|rd|th)?(?: of)? )?\b"
+    r"(?P<m>(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\b\.?"
     r"(?:,? (?:the )?(?P<e>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?:of )?(?P<y>\d{4}))?"
 )
 _CHINESE_DATE = re.compile(r"(?:(?P<y>\d+)年)?(?P<m>\d+)月(?:(?P<d>\d+)日)?")
@@ -22,7 +25,10 @@ _WRITTEN_DATE = re.compile(r"^(?:(?P<y>\d{4})[-/.])?(?P<m>\d{1,2})[-/.](?P<d>\d{
 _METRES = re.compile(r"(?P<m>\d)(?:米|m\b|\.)(?P<cm>\d{1,2})?(?:米|m\b)?")
 _WORD = re.compile(r"[a-z0-9@+][\w@.'+-]*|[\u3400-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
-_EMPTY = frozenset("a an the my his her their its s of in on at to and some very is are really one with".split())
+_EMPTY = {
+    "a", "an", "the", "my", "his", "her", "their", "its", "s", "of", "in", "on", "at", "to", "and", "some", "very", "is",
+    "are", "really", "one", "with",
+}  # fmt: skip
 _ALIKE = {"大专": "专科", "研究生": "硕士", "硕士研究生": "硕士", "离异": "离婚", "素食主义": "素食", "吃素": "素食"}
 
 
@@ -40,6 +46,14 @@ def compare_values(attribute: str, a: str, b: str) -> Likeness:
     a, b = _ALIKE.get(a, a), _ALIKE.get(b, b)
     if a == b:
         return Likeness.SAME
+    measured = _compare_measures(attribute, a, b)
+    if measured is not None:
+        return measured
+    return _compare_places(a, b) if attribute in _PLACES else _compare_words(a, b)
+
+
+def _compare_measures(attribute: str, a: str, b: str) -> Likeness | None:
+    """By dates, digits, lengths, signs and numbers; None when these do not decide."""
     dates = date_of(a), date_of(b)
     if dates[0] and dates[1]:
         return _compare_dates(dates[0], dates[1])
@@ -47,25 +61,23 @@ def compare_values(attribute: str, a: str, b: str) -> Likeness:
         return Likeness.SAME if _same_digits(a, b) else Likeness.OTHER
     if attribute == "height" and _centimetres(a) and _centimetres(b):
         return Likeness.SAME if _centimetres(a) == _centimetres(b) else Likeness.OTHER
-    if sorted(signs(a)) != sorted(signs(b)):
-        return Likeness.OTHER
     numbers = _plain_numbers(a), _plain_numbers(b)
-    if numbers[0] and numbers[1] and numbers[0] != numbers[1]:
+    if sorted(signs(a)) != sorted(signs(b)) or (numbers[0] and numbers[1] and numbers[0] != numbers[1]):
         return Likeness.OTHER
-    if numbers[0] and numbers[0] == numbers[1] and not _letters(a) - _letters(b) and not _letters(b) - _letters(a):
-        return Likeness.SAME
-    return _compare_places(a, b) if attribute in _PLACES else _compare_words(a, b)
+    return Likeness.SAME if numbers[0] and numbers[0] == numbers[1] and _letters(a) == _letters(b) else None
 
 
 def date_of(value: str) -> tuple[int, int, int] | None:
     """Year, month and day of a date, 0 for what it does not tell; None when the value is no date."""
     found = _WRITTEN_DATE.search(value) or _CHINESE_DATE.search(_counted(value)) or _ENGLISH_DATE.search(value)
-    if found is None:
+    if found is None or 2 * len(found[0]) < len(value):
         return None
     parts = found.groupdict()
     month = parts["m"]
-    day = parts["d"] or parts.get("e") or 0
-    return int(parts["y"] or 0), int(month) if month.isdigit() else _MONTH[month], int(day)
+    day, year = int(parts["d"] or parts.get("e") or 0), int(parts["y"] or 0)
+    number = int(month) if month.isdigit() else _MONTH[month[:3]]
+    is_date = 1 <= number <= LAST_MONTH and day <= LAST_DAY and (day or year or found[0] == value)
+    return (year, number, day) if is_date else None
 
 
 def _compare_dates(a: tuple[int, int, int], b: tuple[int, int, int]) -> Likeness:
@@ -83,7 +95,9 @@ def _counted(value: str) -> str:
 
 
 def _centimetres(value: str) -> int:
-    found = _METRES.search(re.sub(r"[一二三四五六七八九]", lambda digit: str("零一二三四五六七八九".index(digit[0])), value))
+    found = _METRES.search(
+        re.sub(r"[一二三四五六七八九]", lambda digit: str("零一二三四五六七八九".index(digit[0])), value)
+    )
     if found is not None:
         return int(found["m"]) * 100 + int((found["cm"] or "0").ljust(2, "0"))
     plain = re.search(r"\d{2,3}", value)
