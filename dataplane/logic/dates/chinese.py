@@ -39,6 +39,7 @@ from dataplane.logic.dates.spans import (
     rolling,
     season,
     shift,
+    since,
     weekday_of,
     whole,
 )
@@ -119,7 +120,9 @@ def _rolling(match: Match, now: datetime) -> TimeRange:
             rolling("month", back * 6, now) if unit == "year" else rolling("day", back * _HALF_DAYS.get(unit, 0), now)
         )
     count = _FEW[0] if match["n"] in "几数些" else han(match["n"])
-    return rolling("day" if unit in _SECONDS else unit, back * (0 if unit in _SECONDS else count), now)
+    if unit in _SECONDS:
+        return since(back * count * _SECONDS[unit], now)
+    return rolling(unit, back * count, now)
 
 
 def _feast(match: Match, now: datetime) -> TimeRange | None:
@@ -159,6 +162,10 @@ def _turned_weekday(match: Match, now: datetime) -> TimeRange:
     return weekday_of(_turn(match), words.WEEKDAYS[match["w"]], now)
 
 
+def _same_day(match: Match, now: datetime) -> TimeRange:
+    return ago("year", now.year - _or_present(match, now), now)
+
+
 def _evening(match: Match, now: datetime) -> TimeRange:
     day = ago("day", -words.SHORT_DAYS[match["s"]], now)
     return hours(day, 5, 12) if match["p"] in "早晨" else hours(day, 18, 24)
@@ -172,9 +179,9 @@ _TO = r" ?(?:-|–|—|~|至|到|和) ?"
 
 GROUPS: tuple[Group, ...] = (
     group(
-        "天日在",
+        "天日在儿",
         han_rule(
-            rf"(?<![目以之今先日说证声表])(?:{any_of(words.DAYS)})",
+            rf"(?<![目以之今先日说证声表聪])(?:{any_of(words.DAYS)})",
             lambda match, now: ago("day", -words.DAYS[match[0]], now),
         ),
     ),
@@ -208,6 +215,10 @@ GROUPS: tuple[Group, ...] = (
     group(
         ("季", "q"),
         han_rule(rf"{words.TURN}季度?", lambda match, now: relative("quarter", _turn(match), now)),
+        han_rule(
+            rf"{words.TURN}季度?{words.EDGE}",
+            lambda match, now: _edge_of(relative("quarter", _turn(match), now), match),
+        ),
         han_rule(rf"{words.YEAR}{words.QUARTER}", _quarter),
         han_rule(r"(?<![前这近个])(?:第(?P<n>[一二三四1-4])|(?P<q>[一二三四1-4]))季度", _quarter),
     ),
@@ -230,6 +241,7 @@ GROUPS: tuple[Group, ...] = (
     ),
     group(
         "年",
+        han_rule(rf"{words.YEAR}(?:今[天日]|同期|这个?时候)", _same_day),
         han_rule(words.YEAR, lambda match, now: whole("year", on(now, _or_present(match, now), 1))),
         han_rule(
             rf"{words.YEAR}年?{words.EDGE}", lambda m, now: _edge_of(whole("year", on(now, _or_present(m, now), 1)), m)

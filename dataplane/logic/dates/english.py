@@ -40,6 +40,7 @@ from dataplane.logic.dates.spans import (
     rolling,
     season,
     shift,
+    since,
     weekday_of,
     whole,
 )
@@ -76,7 +77,9 @@ def _rolling(match: Match, now: datetime) -> TimeRange | None:
     unit = {"fortnight": "week", "weekend": "week"}.get(words.UNITS[match["u"]], words.UNITS[match["u"]])
     count = words.FEW[match["f"]][0] if groups.get("f") else numerals.english(groups.get("n") or "a")
     back = 1 if match["t"] in ("last", "past", "previous") else -1
-    return rolling("day" if unit in _SHORT_TIMES else unit, back * count, now)
+    if unit in _SHORT_TIMES:
+        return since(back * count * _SHORT_TIMES[unit], now)
+    return rolling(unit, back * count, now)
 
 
 def _turned(match: Match, now: datetime) -> TimeRange:
@@ -106,6 +109,10 @@ def _weekdays_ago(match: Match, now: datetime) -> TimeRange:
 def _date(match: Match, now: datetime) -> TimeRange:
     month, day, year = words.MONTHS[match["m"]], int(match["d"]), _year(match, now)
     return latest_day(month, day, now) if year is None else whole("day", on(now, year, month, day))
+
+
+def _week_of(match: Match, now: datetime) -> TimeRange:
+    return whole("week", _date(match, now).start)
 
 
 def _days_of_month(match: Match, now: datetime) -> TimeRange:
@@ -150,6 +157,12 @@ def _part_of_year(match: Match, now: datetime) -> TimeRange:
     year = _year(match, now)
     number = words.NTH[match["nth"]]
     return (quarter if match["p"] == "quarter" else half)(now.year if year is None else year, number, now)
+
+
+def _numbered_part(match: Match, now: datetime) -> TimeRange:
+    year = _year(match, now)
+    of_year = quarter if match["p"] == "q" else half
+    return of_year(now.year if year is None else year, int(match["n"]), now)
 
 
 def _season(match: Match, now: datetime) -> TimeRange:
@@ -212,6 +225,7 @@ _IN_A_YEAR = after(
     "in", "during", "since", "until", "till", "before", "after", "from", "to", "throughout", "year", "and"
 )
 _NTH_OR_LAST = rf"(?P<nth>{any_of((*words.NTH, 'last'))})"
+_WITHIN = after("in", "over", "during", "for", "within", "throughout")
 _EDGE = rf"(?P<e>{any_of(words.EDGES)})[ -](?:the )?"
 _SEASON = rf"(?P<s>{any_of(words.SEASONS)})"
 _FEAST = "(?P<f>" + any_of(FEASTS).replace("s\\ ", "'?s\\ ") + ")"
@@ -232,6 +246,8 @@ GROUPS: tuple[Group, ...] = (
         rule(rf"{_FEW} {words.UNIT}s? (?:ago|back)", _few_ago),
         rule(rf"(?P<t>{_AROUND}) (?:{words.COUNT}|{_FEW}) {words.UNIT}s?", _rolling),
         rule(r"(?P<t>past) (?P<u>day|week|month|quarter|year|decade)", _rolling),
+        rule(rf"{_WITHIN}the (?P<t>last) (?P<u>day|week|month|quarter|year|decade)(?! of| in)", _rolling),
+        rule(r"this time last year", lambda _, now: ago("year", 1, now)),
         rule(rf"{words.SHIFT} {words.SPAN}", _turned),
         rule(rf"{words.SPAN} before last", lambda match, now: relative(match["u"], -2, now)),
         rule(rf"{words.SPAN} after next", lambda match, now: relative(match["u"], 2, now)),
@@ -257,6 +273,8 @@ GROUPS: tuple[Group, ...] = (
         rule(_CLEAR_MONTH, _month),
         rule(rf"{words.SHIFT} {_FULL_MONTH}", _turned_month),
         rule(rf"{_EDGE}{words.MONTH}{words.IN_YEAR}?", _edge),
+        rule(rf"(?:the )?week of {words.MONTH} {words.DAY}{words.IN_YEAR}?", _week_of),
+        rule(rf"(?:the )?week of {words.DAY} {words.MONTH}{words.IN_YEAR}?", _week_of),
         rule(rf"{_NTH_OR_LAST} (?P<u>week|weekend) (?:of|in) {words.MONTH}{words.IN_YEAR}?", _week_of_month),
     ),
     group(
@@ -274,6 +292,8 @@ GROUPS: tuple[Group, ...] = (
         ("s", *words.DECADES),
         rule(rf"(?P<dd>(?:1[89]|20)\d0)'?s|the '?(?:(?P<d2>[0-9]0)'?s|(?P<dw>{any_of(words.DECADES)}))", _decade),
     ),
+    group(("q",), rule(rf"(?P<p>q)(?P<n>[1-4]){words.IN_YEAR}", _numbered_part)),
+    group(("h",), rule(rf"(?P<p>h)(?P<n>[12]){words.IN_YEAR}", _numbered_part)),
     group(
         ("quarter", "half"),
         rule(rf"(?P<nth>{any_of(words.NTH)}) (?P<p>quarter|half)(?:{words.IN_YEAR}| of the year)", _part_of_year),
@@ -288,5 +308,6 @@ GROUPS: tuple[Group, ...] = (
         rule(rf"(?P<t>last|this|next) {_FEAST}", _feast),
         rule(rf"{_FEAST}{words.IN_YEAR}", _feast),
         rule(rf"{_AT_FEAST}{_FEAST}", _feast),
+        rule(rf"(?<!.){_FEAST}(?!.)", _feast),
     ),
 )

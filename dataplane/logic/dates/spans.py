@@ -108,6 +108,11 @@ def latest_weekend(now: datetime) -> TimeRange:
     return weekend(0 if now.weekday() >= SATURDAY else -1, now)
 
 
+def since(seconds: int, now: datetime) -> TimeRange:
+    """From the day on which it was so many seconds earlier until today; negative: from today on."""
+    return days(now - timedelta(seconds=seconds), now)
+
+
 def month_of(year: int, month: int, now: datetime) -> TimeRange:
     """That month."""
     return whole("month", on(now, year, month))
