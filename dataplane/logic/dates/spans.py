@@ -14,8 +14,8 @@ TICK = timedelta(microseconds=1)
 SATURDAY = 5
 UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "half": 182, "year": 365}
 MONTHS_IN = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
-PARTS_OF_YEAR = {"start": (0, 2), "end": (10, 12), "early": (0, 4), "mid": (4, 8), "late": (8, 12)}
-"""Months after which each begins and ends."""
+YEAR_EDGE_MONTHS = 2
+"""Months that count as the beginning, and as the end, of a year."""
 MOST_YEARS_AGO = 200
 
 
@@ -146,14 +146,19 @@ def season(year: int, first_month: int, now: datetime) -> TimeRange:
 
 def part(found: TimeRange, which: str) -> TimeRange:
     """A third of a range: `early`, `mid`, `late`; `start` and `end` are the same, but of a year two months."""
-    length = (found.end - found.start).days + 1
-    if 365 <= length <= 366:
-        first, last = PARTS_OF_YEAR[which]
-        return days(shift(found.start, "month", first), shift(found.start, "month", last) - DAY)
+    months = 12 * (found.end.year - found.start.year) + found.end.month - found.start.month + 1
+    if months == 12 and which in ("start", "end"):
+        first, last = (0, YEAR_EDGE_MONTHS) if which == "start" else (12 - YEAR_EDGE_MONTHS, 12)
+        return _between("month", first, last, found)
+    unit, length = ("month", months) if months % 3 == 0 else ("day", (found.end - found.start).days + 1)
     third = max(1, length // 3)
-    begins = {"early": 0, "start": 0, "mid": third, "late": 2 * third, "end": 2 * third}[which]
-    ends = {"early": third, "start": third, "mid": 2 * third}.get(which, length)
-    return days(found.start + begins * DAY, found.start + max(begins, ends - 1) * DAY)
+    shares = {"mid": (third, 2 * third), "late": (2 * third, length), "end": (2 * third, length)}
+    return _between(unit, *shares.get(which, (0, third)), found)
+
+
+def _between(unit: str, first: int, last: int, found: TimeRange) -> TimeRange:
+    """From so many units after the beginning of a range to before so many."""
+    return days(shift(found.start, unit, first), shift(found.start, unit, last) - DAY)
 
 
 def _week(moment: datetime) -> TimeRange:
