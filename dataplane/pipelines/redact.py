@@ -116,6 +116,13 @@ def must_wait(redactions: Sequence[Redaction]) -> bool:
     return bool(_of(redactions, "review"))
 
 
+async def redacted_text(text: str, policy: SensitivePolicy) -> str:
+    """One text as it may be kept."""
+    if len(text) > LONG:
+        return await asyncio.to_thread(redact_text, text, policy)
+    return redact_text(text, policy)
+
+
 def redacted_reason(reason: str, policies: NamespacePolicies) -> str:
     """The reason of a change as it may be kept."""
     return redact_text(reason, policies.sensitive)

@@ -28,6 +28,7 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.consensus import by_consensus
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.record import Recorder
+from dataplane.pipelines.redact import redacted_text
 from dataplane.pipelines.relevance import rank_inputs
 from dataplane.pipelines.retrieve import Asked, Gathered, Question, Retrieval
 from dataplane.pipelines.spaces import Spaces
@@ -116,6 +117,7 @@ class SearchPipeline:
         """
         scope, omitted = _authorise(query, caller)
         policies = caller.snapshot.policies.for_namespace(scope.namespaces[0])
+        query = await _redacted(query, caller, scope)
 
         async def find() -> Found:
             return await self._find(query, caller, scope, policies, deadline_s)
@@ -263,6 +265,20 @@ def _reference_us(query: SearchQuery, now_us: int) -> int:
     """The "now" of freshness: as the caller says, else the time that is asked about, else now."""
     given = (query.reference_time_us, query.as_of_us)
     return next((time_us for time_us in given if time_us is not None), now_us)
+
+
+async def _redacted(query: SearchQuery, caller: Caller, scope: Scope) -> SearchQuery:
+    """The query masked like the memories that it looks for, so that a number finds its form, and is kept nowhere.
+
+    As it is where one of the namespaces keeps what others mask.
+    """
+    sensitive = {caller.snapshot.policies.for_namespace(namespace).sensitive for namespace in scope.namespaces}
+    if len(sensitive) > 1:
+        return query
+    policy = sensitive.pop()
+    words = await redacted_text(query.query, policy)
+    turns = [await redacted_text(turn, policy) for turn in query.context_turns]
+    return replace(query, query=words, context_turns=tuple(turns))
 
 
 def _authorise(query: SearchQuery, caller: Caller) -> tuple[Scope, tuple[str, ...]]:
