@@ -57,11 +57,11 @@ async def redacted(draft: Draft, policies: NamespacePolicies) -> Draft:
 
 
 def with_redactions(verdict: Verdict, redactions: Sequence[Redaction]) -> Verdict:
-    """The verdict with what was masked, and with what the policy wants of such a write."""
+    """The verdict with what was masked, and with what the policy wants of such a write; a refusal stays one."""
     verdict = replace(verdict, redactions=tuple(redactions))
     if rejected := _of(redactions, "reject"):
         return verdict.become(Action.REJECTED, CODE, f"{told(rejected)}; the policy refuses it (sensitive_policy)")
-    if reviewed := _of(redactions, "review"):
+    if verdict.action is not Action.REJECTED and (reviewed := _of(redactions, "review")):
         held = replace(verdict, state=State.PENDING_REVIEW)
         return held.become(Action.PENDING_REVIEW, CODE, f"{told(reviewed)}; a person is to see it (sensitive_policy)")
     return verdict
