@@ -3,8 +3,7 @@
     closeness = 1 within the period, else exp(−(d − slack) / fade), d = days to its nearer end         0 to 1
 
 Before the period slack is half a day (the asker's time zone is unknown) and what the expression leaves open ("two
-months ago"); after it a week more: of what happens people tell on the day or in the days after. A week is where LoCoMo
-and MemoryBank no longer gain (2026-11).
+months ago"); after it a week more: of what happens people tell on the day or in the days after. The week is unmeasured.
 
 A question has no period where its time is not that of telling: in the future, a birthday, "now" (that is the newest).
 """

@@ -186,7 +186,7 @@ class AskedTime(Section):
     """What is made of a time that a question names, such as "last week" (see `dataplane/logic/period.py`)."""
 
     use: Literal["signal", "filter", "off"] = "signal"
-    weight: Annotated[float, Field(ge=0.0)] = 0.2
+    weight: Annotated[float, Field(ge=0.0)] = 0.4
     fade_days: Positive = 7.0
 
 
