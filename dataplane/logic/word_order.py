@@ -41,7 +41,7 @@ _MOVABLE = re.compile(
 )
 _MOVABLE_CHARACTERS = re.compile(r"[的了呢吧啊是在很挺特就也都还有个这那可真]|[我你您他她咱]们?")
 _PASSIVE = re.compile(
-    r"\w+ed by\b|\b(?:is|are|was|were|be|been|being|gets?|got)(?: (?!an?\b|the\b)\w+)? \w+[dent] by\b|被|遭"
+    r"\b\w+ed by\b|\b(?:is|are|was|were|be|been|being|gets?|got)(?: (?!an?\b|the\b)\w+)? \w+[dent] by\b|被|遭"
 )
 """A participle before "by", so that "a welder by profession" is none."""
 

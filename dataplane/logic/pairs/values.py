@@ -26,8 +26,8 @@ _METRES = re.compile(r"(?P<m>\d)(?:米|m\b|\.)(?P<cm>\d{1,2})?(?:米|m\b)?")
 _WORD = re.compile(r"[a-z0-9@+][\w@.'+-]*|[\u3400-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _EMPTY = {
-    "a", "an", "the", "my", "his", "her", "their", "its", "s", "of", "in", "on", "at", "to", "and", "some", "very", "is",
-    "are", "really", "one", "with",
+    "a", "an", "the", "my", "his", "her", "their", "its", "s", "of", "in", "on", "at", "to", "and", "some", "very",
+    "is", "are", "really", "one", "with",
 }  # fmt: skip
 _ALIKE = {"大专": "专科", "研究生": "硕士", "硕士研究生": "硕士", "离异": "离婚", "素食主义": "素食", "吃素": "素食"}
 
