@@ -6,7 +6,7 @@ Every feature is symmetric in the two texts and lies in 0 to 1. `FEATURES` names
 from collections.abc import Set as AbstractSet
 
 from dataplane.logic.fact_keys import is_plain
-from dataplane.logic.pairs.frame import Arity, Frame
+from dataplane.logic.pairs.frame import Arity
 from dataplane.logic.pairs.reading import Reading
 from dataplane.logic.pairs.values import Likeness, compare_values
 from dataplane.logic.slots import both_ask, cases_within, one_differs, poles_differ
@@ -31,7 +31,10 @@ def features(a: Reading, b: Reading, similarity: float) -> list[float]:
     Where both texts state one fact and nothing else, what they state decides, however alike the words are.
     """
     framed = a.frame is not None and b.frame is not None and a.frame.whole and b.frame.whole
-    return [1.0 if framed else similarity, *_overlap(a, b), *_who(a, b), *_frames(a, b), *_slots(a, b), *_turns(a, b)]
+    found = _likeness(a, b)
+    told = [*_overlap(a, b), *_who(a, b), *_frames(a, b, found), *_slots(a, b), *_turns(a, b)]
+    facts = [float(_are_one_fact(a, b, found)), float(_exclude_each_other(a, b, found))]
+    return [1.0 if framed else similarity, *told, *facts]
 
 
 def _overlap(a: Reading, b: Reading) -> list[float]:
@@ -55,21 +58,21 @@ def _who(a: Reading, b: Reading) -> list[float]:
     return [float(same), float(not same and not unclear), float(unclear)]
 
 
-def _frames(a: Reading, b: Reading) -> list[float]:
+def _frames(a: Reading, b: Reading, found: Likeness | None) -> list[float]:
     one, other = a.frame, b.frame
     if one is None or other is None:
         return [0.0, float((one is None) != (other is None)), *[0.0] * 12]
     same = one.attribute == other.attribute
     arities = [float(same and max(one.arity, other.arity) is arity) for arity in Arity]
-    found = likeness(one, other)
     values = [float(found is wanted) for wanted in (Likeness.SAME, Likeness.WITHIN, Likeness.PARTLY, Likeness.OTHER)]
     holds = [float(one.holds != other.holds), float(not one.holds and not other.holds)]
     return [1.0, 0.0, float(same), float(not same), *arities, *values, *holds, float(one.whole and other.whole)]
 
 
-def likeness(one: Frame, other: Frame) -> Likeness | None:
-    """How the values of two frames stand to each other; None when they are of two attributes."""
-    if one.attribute != other.attribute:
+def _likeness(a: Reading, b: Reading) -> Likeness | None:
+    """How the values of the frames stand to each other; None when they are not of one attribute."""
+    one, other = a.frame, b.frame
+    if one is None or other is None or one.attribute != other.attribute:
         return None
     return compare_values(one.attribute, one.value, other.value)
 
@@ -106,8 +109,6 @@ def _turns(a: Reading, b: Reading) -> list[float]:
         float(not cases_within(a.text, b.text) or not cases_within(b.text, a.text)),
         float(a.unreal != b.unreal),
         float(a.past != b.past),
-        float(are_one_fact(a, b)),
-        float(exclude_each_other(a, b)),
     ]
 
 
@@ -118,19 +119,26 @@ def all_within(a: Reading, b: Reading) -> bool:
 
 def are_one_fact(a: Reading, b: Reading) -> bool:
     """Whether both say one thing, and that the same, in whatever words."""
-    one, other = a.frame, b.frame
-    if one is None or other is None or not one.whole or not other.whole:
-        return False
-    same = one.who == other.who and one.holds == other.holds and a.unreal == b.unreal and a.past == b.past
-    return same and likeness(one, other) is Likeness.SAME
+    return _are_one_fact(a, b, _likeness(a, b))
 
 
 def exclude_each_other(a: Reading, b: Reading) -> bool:
     """Whether both state one attribute of one person so that only one of them can be right."""
+    return _exclude_each_other(a, b, _likeness(a, b))
+
+
+def _are_one_fact(a: Reading, b: Reading, found: Likeness | None) -> bool:
+    one, other = a.frame, b.frame
+    if one is None or other is None or not one.whole or not other.whole:
+        return False
+    same = one.who == other.who and one.holds == other.holds and a.unreal == b.unreal and a.past == b.past
+    return same and found is Likeness.SAME
+
+
+def _exclude_each_other(a: Reading, b: Reading, found: Likeness | None) -> bool:
     one, other = a.frame, b.frame
     if one is None or other is None or one.who != other.who or not is_plain(a) or not is_plain(b):
         return False
-    found = likeness(one, other)
     if one.holds != other.holds:
         return found is Likeness.SAME
     return one.holds and found is Likeness.OTHER and max(one.arity, other.arity) is Arity.ONE
