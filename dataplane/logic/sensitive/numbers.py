@@ -28,6 +28,7 @@ _ACCOUNT: Final = Label(
     ("银行账", "银行帐", "对公账", "收款账", "账号", "帐号", "bank account", "account number", "account no", "acct~"),
     reach=12,
 )
+_ACCOUNT_CLOSE: Final = Label(("account", "a/c", "账户", "户头"), close=True)
 _ROUTING: Final = Label(("routing", "aba", "transit number"))
 _SSN: Final = Label(("ssn", "social security"))
 _ITIN: Final = Label(("itin", "taxpayer"))
@@ -132,7 +133,7 @@ def _named(text: str, window: Window) -> Iterator[Finding]:
     if size == 10 and checksums.nhs(window.digits) and _is_called(_NHS, text, window):
         yield Finding("UK_NHS", start, end, 2)
     if (size == 9 and checksums.routing(window.digits) and _is_called(_ROUTING, text, window)) or (
-        8 <= size <= 21 and _is_called(_ACCOUNT, text, window)
+        8 <= size <= 21 and (_is_called(_ACCOUNT, text, window) or _is_called(_ACCOUNT_CLOSE, text, window))
     ):
         yield Finding("BANK_ACCOUNT", start, end)
     if 5 <= size <= 11 and len(window.sizes) == 1 and _is_called(_QQ, text, window):

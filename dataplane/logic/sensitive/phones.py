@@ -59,7 +59,8 @@ _NAME: Final = Label(
         "text him", "text her", "reach me", "reach him", "reach her", "reach us", "reached at", "reached on",
         "contact me",
         "contacted at", "contacted on", "contact number", "contact at", "messages to", "messages at", "messages on",
-        "message to", "message at", "whatsapp", "dial", "dialed", "handset", "sms",
+        "message to", "message at", "whatsapp", "dial", "dialed", "handset", "sms", "my number",
+        "new number", "his number", "her number", "our number", "their number", "ring me", "打我", "拨打", "致电",
     )
 )  # fmt: skip
 _AFTER: Final = re.compile(r"\ (?:office|fax|mobile|cell|home|work|desk)\b", re.IGNORECASE)

