@@ -60,10 +60,10 @@ def with_redactions(verdict: Verdict, redactions: Sequence[Redaction]) -> Verdic
     """The verdict with what was masked, and with what the policy wants of such a write; a refusal stays one."""
     verdict = replace(verdict, redactions=tuple(redactions))
     if rejected := _of(redactions, "reject"):
-        return verdict.become(Action.REJECTED, CODE, f"{told(rejected)}; the policy refuses it (sensitive_policy)")
+        return verdict.become(Action.REJECTED, CODE, f"{_told(rejected)}; the policy refuses it (sensitive_policy)")
     if verdict.action is not Action.REJECTED and (reviewed := _of(redactions, "review")):
         held = replace(verdict, state=State.PENDING_REVIEW)
-        return held.become(Action.PENDING_REVIEW, CODE, f"{told(reviewed)}; a person is to see it (sensitive_policy)")
+        return held.become(Action.PENDING_REVIEW, CODE, f"{_told(reviewed)}; a person is to see it (sensitive_policy)")
     return verdict
 
 
@@ -91,11 +91,11 @@ async def redact_message(
             [Violation(f"memory.{item.field}", f"holds {_named(item)}; the policy refuses it") for item in rejected]
         )
     if found:
-        put_texts(message, clean)
+        _put_texts(message, clean)
     return found
 
 
-def put_texts(target: memory_pb2.Memory, clean: Texts) -> None:
+def _put_texts(target: memory_pb2.Memory, clean: Texts) -> None:
     """Puts masked texts into a message; what is empty is left as it is."""
     for field in ("content", "speaker", "fact_key", "entity_type", "category"):
         if value := getattr(clean, field):
@@ -128,7 +128,7 @@ def redacted_reason(reason: str, policies: NamespacePolicies) -> str:
     return redact_text(reason, policies.sensitive)
 
 
-def told(redactions: Sequence[Redaction]) -> str:
+def _told(redactions: Sequence[Redaction]) -> str:
     """What was found where, for people; never the value."""
     return "; ".join(f"{item.field} holds {_named(item)}" for item in redactions)
 
