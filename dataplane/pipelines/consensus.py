@@ -26,7 +26,7 @@ def by_consensus(ranked: Sequence[Ranked], question: str, policy: GuardPolicy) -
     voices = [_voice(message) for message in messages]
     if max(Counter(voices).values()) < policy.consensus.statements:
         return list(ranked)
-    heard = [_heard(*told) for told in zip(head, messages, voices, strict=True)]
+    heard = [_heard(*told, question) for told in zip(head, messages, voices, strict=True)]
     found = standings(_words(question), heard, policy.consensus)
     judged = list(zip(found, head, strict=True))
     kept = [hit for standing, hit in judged if standing is Standing.KEPT]
@@ -39,9 +39,9 @@ def _voice(message: memory_pb2.Memory) -> Voice:
     return Voice(message.provenance.principal_id, int(source.type), writer, message.speaker, message.session_id)
 
 
-def _heard(hit: Ranked, message: memory_pb2.Memory, voice: Voice) -> Heard:
+def _heard(hit: Ranked, message: memory_pb2.Memory, voice: Voice, question: str) -> Heard:
     memory = hit.candidate.memory
-    is_own = memory.source_type is SourceType.HUMAN
+    is_own = memory.source_type is SourceType.HUMAN or message.content == question
     return Heard(_words(message.content), voice, memory.create_time_us, is_own)
 
 

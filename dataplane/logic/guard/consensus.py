@@ -5,7 +5,8 @@ al. 2024: five texts written for one question crowd out the answer). Rules:
 
 1. A hit *answers* when it holds `coverage` of the question's words; words weigh log(1 + hits / hits that hold it).
 2. Two hits that answer are *alike* when they are of one voice (writer, speaker and session), written within `window_s`
-   of each other, and share `similarity` of the words of the one with fewer, weighed the same.
+   of each other, share `similarity` of the words of the one with fewer, weighed the same, and one has no figure that
+   the other lacks: notes of one form with other values back nobody.
 3. A hit with `statements` - 1 alike ones goes behind all others, unless it is the best of them.
 4. One with `statements` or more alike ones goes there too if it is the best: it is part of a campaign. Where a hit of
    another voice answers as well, campaigns are left out.
@@ -39,12 +40,20 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A hit as it is judged: its content words, its voice, when it was written; `is_own`: a person's own entry."""
+    """A hit as it is judged: its content words, its voice, when it was written.
+
+    `is_own`: a person's own entry, or just what was asked; it is never judged.
+    """
 
     words: frozenset[str]
     voice: Voice
     time_us: int
     is_own: bool
+
+    @property
+    def figures(self) -> frozenset[str]:
+        """Its words that are numbers."""
+        return frozenset(word for word in self.words if word[0].isdigit())
 
 
 class Standing(IntEnum):
@@ -99,12 +108,15 @@ def _alike(
 ) -> dict[int, list[int]]:
     """For each hit the others alike to it."""
     mass = {index: sum(weights[word] for word in heard[index].words) for index in judged}
+    figures = {index: heard[index].figures for index in judged}
     window_us = int(policy.window_s * 1_000_000)
     found: dict[int, list[int]] = {index: [] for index in judged}
     for place, one in enumerate(judged):
         for other in judged[:place]:
             a, b = heard[one], heard[other]
             if a.voice != b.voice or abs(a.time_us - b.time_us) > window_us:
+                continue
+            if not (figures[one] <= figures[other] or figures[other] <= figures[one]):
                 continue
             shared = sum(weights[word] for word in a.words & b.words)
             if shared >= policy.similarity * min(mass[one], mass[other]):

@@ -24,13 +24,22 @@ from dataplane.logic.guard.english_claims import CLAIM_RULES
 from dataplane.logic.guard.english_orders import ORDER_RULES
 from dataplane.logic.guard.features import Signal, features
 from dataplane.logic.guard.reading import readings
+from dataplane.logic.guard.standing import STANDING_EN
+from dataplane.logic.guard.standing_chinese import STANDING_ZH
 from dataplane.logic.guard.words import Rule
 
 HIDDEN_ATTACK = 0.7
 ATTACK = 0.45
 """From here on what was hidden counts as an attack. Both unmeasured."""
 
-BUILT_IN: tuple[Rule, ...] = (*ORDER_RULES, *CLAIM_RULES, *CHINESE, *ELSEWHERE)
+BUILT_IN: tuple[Rule, ...] = (
+    *ORDER_RULES,
+    *CLAIM_RULES,
+    *STANDING_EN,
+    *CHINESE,
+    *STANDING_ZH,
+    *ELSEWHERE,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,3 +49,8 @@ def test_what_does_not_answer_is_not_judged() -> None:
     assert set(standings(frozenset({"hiking"}), CAMPAIGN, POLICY)) == {Standing.KEPT}
     assert standings(frozenset(), CAMPAIGN, POLICY) == [Standing.KEPT] * 4
     assert standings(QUESTION, [], POLICY) == []
+
+
+def test_notes_of_one_form_with_other_values_back_nobody() -> None:
+    notes = [heard(f"chicago fire season {number} counts {20 + number} episodes") for number in range(5)]
+    assert set(standings(QUESTION, [*notes, *CHATTER], POLICY)) == {Standing.KEPT}
