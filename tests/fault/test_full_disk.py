@@ -115,7 +115,9 @@ async def test_a_plane_on_a_full_disk_lives_and_reads_also_after_a_restart_and_l
             await made.reads(client)
             await serves(made, (True, True, False))
         for end in (unit.stop, unit.kill):
+            pid = made.pid
             await end()
+            await asyncio.to_thread(made.disk.fill, pid)  # others take what the end gave free
             await unit.start()
             await serves(made, (True, True, False))
             async with made.client() as client:

@@ -1,4 +1,9 @@
-"""Opens connections as this store needs them, keeps other processes out, and words SQLite's errors as our own."""
+"""Opens connections as this store needs them, keeps other processes out, and words SQLite's errors as our own.
+
+The index of the write-ahead log lies in memory that the connections of this process share, not in a `-shm` file
+(https://www.sqlite.org/vfs.html, `unix-excl`): that file is cut off and laid out anew at each start, and no store could
+be opened, not even to be read, where the disk has no room for it. No other program can open the file meanwhile.
+"""
 
 import fcntl
 import os
@@ -45,12 +50,12 @@ class SqliteOptions:
 
 @dataclass
 class StoreInUse(Exception):
-    """Another process (or another store of this one) has the file open."""
+    """Another process (or another store of this one, or a program that looks into it) has the file open."""
 
     path: Path
 
     def __str__(self) -> str:
-        return f"{self.path} is in use by another data plane; one process at a time may open it"
+        return f"{self.path} is in use by another data plane or program; one process at a time may open it"
 
 
 def as_unavailable(error: sqlite3.Error) -> BackendUnavailable:
@@ -84,9 +89,10 @@ def lock(path: Path) -> int:
 
 
 def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
-    """The one connection that writes. The file is made readable by its owner alone."""
+    """The one connection that writes. The file is made readable by its owner alone. Raises StoreInUse."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = _connect(path, "rw", options)
+    with _taking(path):
+        connection = _connect(path, "rw", options)
     with closed_on_error(connection):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if options.synchronous_full else 'NORMAL'}")
@@ -102,8 +108,19 @@ def open_writer(path: Path, options: SqliteOptions) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def _taking(path: Path) -> Iterator[None]:
+    """The first connection that may write takes the file when it first reads it."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:  # the low byte of each extended code
+            raise StoreInUse(path) from error
+        raise
+
+
 def open_reader(path: Path, options: SqliteOptions) -> sqlite3.Connection:
-    """A connection that cannot write."""
+    """A connection that cannot write; to be opened after the writer's, and closed before it."""
     connection = _connect(path, "ro", options)
     with closed_on_error(connection):
         connection.execute("PRAGMA query_only = ON")
@@ -112,7 +129,7 @@ def open_reader(path: Path, options: SqliteOptions) -> sqlite3.Connection:
 
 def _connect(path: Path, mode: str, options: SqliteOptions) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
+        f"{path.absolute().as_uri()}?mode={mode}&vfs=unix-excl",
         uri=True,
         timeout=options.busy_timeout_ms / 1_000,
         isolation_level=None,

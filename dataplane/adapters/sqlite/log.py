@@ -50,16 +50,25 @@ class WriteAheadLog:
 
         A `patient` call waits for reads, as long as the connection waits for locks.
         """
+        self._long_bytes = self._bytes() + self._max_bytes  # unless all goes well
         self._moved |= self._pages()
         is_empty = self._checkpoint("FULL", patient=patient)
-        self._zero_gaps()
+        if self._zero_gaps():
+            self._connection.execute("PRAGMA shrink_memory")
         is_empty = is_empty and self._checkpoint("TRUNCATE", patient=patient)
-        self._long_bytes = self._max_bytes + (0 if is_empty else self._bytes())
+        if is_empty:
+            self._long_bytes = self._max_bytes
         return is_empty
 
     def close(self) -> None:
-        """To be called when every connection of this process to the file is closed."""
-        os.close(self._file)
+        """To be called when every connection of this process to the file is closed.
+
+        SQLite moves the log once more when the last one closes, which may succeed where `empty` failed just before.
+        """
+        try:
+            self._zero_gaps()
+        finally:
+            os.close(self._file)
 
     def _checkpoint(self, mode: str, *, patient: bool) -> bool:
         wait_ms = self._wait_ms // 2 if patient else 0  # each of two
@@ -87,15 +96,15 @@ class WriteAheadLog:
         finally:
             os.close(log)
 
-    def _zero_gaps(self) -> None:
+    def _zero_gaps(self) -> bool:
+        """Whether there was anything in them."""
         found = [self._zero_gap(number) for number in sorted(self._moved)]
         if any(found):
             os.fsync(self._file)
-            self._connection.execute("PRAGMA shrink_memory")
         self._moved.clear()
+        return any(found)
 
     def _zero_gap(self, number: int) -> bool:
-        """Whether there was anything in it."""
         start = (number - 1) * self._page_size
         page = os.pread(self._file, self._page_size, start) if number else b""
         gap = dirty_gap(page, number) if len(page) == self._page_size else slice(0, 0)

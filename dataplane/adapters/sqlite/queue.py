@@ -1,7 +1,7 @@
 """The write queue on one SQLite file of its own, beside the records: durable with no server.
 
-One process at a time has the file, so whoever held writes when it opens is gone, and a taker need not look again for
-what others put: `put` tells it.
+One process at a time has the file, so whoever held writes before is gone, and a taker need not look again for what
+others put: `put` tells it.
 """
 
 import asyncio
@@ -60,13 +60,15 @@ class SqliteWriteQueue:
         self._options = options
         self._handed_out = HandedOut()
         self._arrived = asyncio.Event()
+        self._freeing = asyncio.Lock()
+        self._is_freed = False
         self._closed = False
 
     @classmethod
     async def open(cls, path: Path, options: SqliteQueueOptions, clock: Clock) -> "SqliteWriteQueue":
         """Opens or makes the file, with its folder; `clock` ends what takers hold.
 
-        Beside the file lie `-wal`, `-shm` and `.lock`. Raises StoreInUse, SchemaTooNew, or BackendUnavailable when the
+        Beside the file lie `-wal` and `.lock`. Raises StoreInUse, SchemaTooNew, or BackendUnavailable when the
         file cannot be read.
         """
         with _named():
@@ -109,7 +111,16 @@ class SqliteWriteQueue:
                 async with asyncio.timeout(min(remaining_s, LOOK_AGAIN_S)):
                     await self._arrived.wait()
 
+    async def _free_all(self, deadline_s: float) -> None:
+        """Before the first is taken, and not when the file is opened, which must succeed on a full disk."""
+        async with self._freeing:
+            if not self._is_freed:
+                await self._writer.run(statements.free_all, deadline_s)
+                self._is_freed = True
+
     async def _take(self, owner: str, page_size: int, deadline_s: float) -> list[QueueEntry]:
+        with _named():
+            await self._free_all(deadline_s)
         now_us = self._clock.now_us()
         hold = statements.Hold(owner, now_us, now_us + int(self._options.claim_after_s * 1e6))
         known = self._handed_out.known_to(owner)
@@ -173,7 +184,6 @@ def _open(path: Path, options: SqliteQueueOptions, loop: asyncio.AbstractEventLo
             connection = open_writer(path, file_options)
             with closed_on_error(connection):
                 migrate(connection, [statements.SCHEMA])
-                statements.free_all(connection)
         except BaseException:
             os.close(descriptor)
             raise

@@ -58,7 +58,7 @@ class SqliteRecordStore:
     async def open(cls, path: Path, *, options: SqliteOptions, fields_of: FieldsOf) -> "SqliteRecordStore":
         """Opens or makes the file, with its folder, and brings its schema up to date.
 
-        `fields_of` gives what filters see of a memory. Beside the file lie `-wal`, `-shm` and `.lock`. Raises
+        `fields_of` gives what filters see of a memory. Beside the file lie `-wal` and `.lock`. Raises
         StoreInUse, SchemaTooNew, or BackendUnavailable when the file cannot be read.
         """
         loop = asyncio.get_running_loop()

@@ -27,6 +27,9 @@ REMIND_S = 60.0
 WIPE_AGAIN_S = 0.25
 """How often it is tried to empty the write-ahead log of erased content while a long read is in the way. Unmeasured."""
 
+DISK_AGAIN_S = 1.0
+"""How often while the disk fails: each try writes again what it can, up to the size of a long log. Unmeasured."""
+
 T = TypeVar("T")
 # What one write can do wrong by itself; every other error of SQLite concerns the file.
 _OWN_FAULTS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
@@ -127,9 +130,15 @@ class Writer:
                 self._deliver(self._transact(jobs))
             else:
                 self._tidy(asked=False)
+        self._end()
+
+    def _end(self) -> None:
         self._tidy(asked=True)
         self._connection.close()
-        self._log.close()
+        try:
+            self._log.close()
+        except OSError as error:
+            self._tell(f"gaps of the file may still hold erased content: {_words(error)}")
 
     def _take(self) -> list[_Job] | None:
         """All that wait, up to the batch size; none when the log is to be emptied meanwhile; None when closing."""
@@ -191,6 +200,7 @@ class Writer:
                 self._wipe_due = not self._log.empty(patient=asked) and self._wipe_due
         except (sqlite3.Error, OSError) as error:
             self._wipe_due = True
+            self._wipe_at_s = self._loop.time() + DISK_AGAIN_S
             self._tell(f"the write-ahead log may still hold erased content: {_words(error)}")
 
     def _tell(self, problem: str) -> None:

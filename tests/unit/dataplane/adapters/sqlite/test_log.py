@@ -17,6 +17,7 @@ from dataplane.changes import Erasure
 from dataplane.errors import BackendUnavailable
 from dataplane.model import Memory
 from tests.contract.builders import NOW_US, commit_of, memory_of, scope_of
+from tests.unit.dataplane.adapters.sqlite.full_disk import files_may_have
 
 SECRET = "a sentence that must not stay"
 SEED = 1
@@ -113,6 +114,24 @@ def test_a_log_that_a_read_holds_is_emptied_after_it_and_is_long_only_when_it_ha
     reader.close()
     connection.close()
     log.close()
+
+
+def test_a_log_that_sqlite_moves_by_itself_at_the_end_after_a_full_disk_leaves_nothing(path: Path) -> None:
+    connection = open_writer(path, SqliteOptions())
+    log = WriteAheadLog(connection, 4)
+    connection.execute("CREATE TABLE note (words TEXT PRIMARY KEY) WITHOUT ROWID")
+    notes = [(memory.fact_key,) for memory in memories_of(seed=SEED, count=3_000).values()]
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO note VALUES (?)", notes)
+    connection.execute("COMMIT")
+    connection.executemany("DELETE FROM note WHERE words = ?", notes[::2])
+    with files_may_have(8192), pytest.raises(sqlite3.OperationalError):
+        log.empty(patient=False)
+    assert not log.is_long  # it is not tried again with every write
+    connection.close()
+    assert len(words_in(path)) > len(notes[1::2])
+    log.close()
+    assert len(words_in(path)) == len(notes[1::2])
 
 
 def test_a_file_whose_pages_sqlite_moves_by_itself_is_not_opened(path: Path) -> None:

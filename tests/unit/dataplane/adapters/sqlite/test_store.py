@@ -1,6 +1,8 @@
 import asyncio
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,21 +16,55 @@ from dataplane.ports import ListQuery
 from tests.contract.builders import NOW_US, commit_of, fields_of, memory_of, scope_of, vector_of
 
 SECRET = "a sentence that must not stay"
+LOOKING = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], uri=True, timeout=0)
+try:
+    connection.execute("SELECT count(*) FROM memories").fetchone()
+    print("read", flush=True)
+except sqlite3.OperationalError as error:
+    print(error, flush=True)
+sys.stdin.read()
+"""
 
 
 async def test_a_file_is_open_once(store: SqliteRecordStore, path: Path) -> None:
-    with pytest.raises(StoreInUse, match="is in use by another data plane"):
+    with pytest.raises(StoreInUse, match="is in use by another data plane or program"):
         await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
     await store.close()
     again = await SqliteRecordStore.open(path, options=SqliteOptions(), fields_of=fields_of)
     await again.close()
 
 
+def look_into(path: Path) -> subprocess.Popen[str]:
+    """A program that opens the file, reads it, and has it open until its input ends; it prints whether it could."""
+    arguments = [sys.executable, "-c", LOOKING, f"{path.as_uri()}?mode=ro"]
+    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+async def test_a_file_that_another_program_has_open_is_not_opened(path: Path) -> None:
+    options = SqliteOptions(busy_timeout_ms=20)
+    await (await SqliteRecordStore.open(path, options=options, fields_of=fields_of)).close()
+    with await asyncio.to_thread(look_into, path) as other:
+        assert other.stdout is not None
+        assert await asyncio.to_thread(other.stdout.readline) == "read\n"
+        with pytest.raises(StoreInUse, match="or program"):
+            await SqliteRecordStore.open(path, options=options, fields_of=fields_of)
+        other.communicate("")
+    await (await SqliteRecordStore.open(path, options=options, fields_of=fields_of)).close()
+
+
+async def test_an_open_file_is_locked_to_other_programs(store: SqliteRecordStore, path: Path) -> None:
+    assert await store.count(asyncio.get_running_loop().time() + 10) == 0
+    other = await asyncio.to_thread(look_into, path)
+    assert (await asyncio.to_thread(other.communicate, ""))[0] == "database is locked\n"
+
+
 async def test_the_files_are_for_their_owner_alone(store: SqliteRecordStore, path: Path, deadline_s: float) -> None:
     await store.commit([commit_of(memory_of())], deadline_s)
     files = [file for file in path.parent.iterdir() if file.name.startswith(path.name)]
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    assert len(files) == 4
+    assert {file.name.removeprefix(path.name) for file in files} == {"", "-wal", ".lock"}
 
 
 @pytest.mark.parametrize("name", ["a b?c#d%20.db", "中文.db", "new/folder/x.db"])
