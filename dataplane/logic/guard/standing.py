@@ -11,6 +11,14 @@ _DEAL = "(?:transfers?|payments?|refunds?|requests?|orders?|purchases?|withdrawa
 _CHECK = "(?:approval|confirmation|verification|authori[sz]ation|review|checks?)"
 
 STANDING_EN: tuple[Rule, ...] = (
+    ("memory", 0.55, r"\bwhatever (?:the )?(?:users?|customers?|anyone|they|people) asks?\b"),
+    (
+        "stealth",
+        0.6,
+        r"\b(?:do not|don't|never) let (?:the )?(?:users?|customers?|anyone|owner|client) (?:know|see|notice"
+        r"|find|learn)\b",
+    ),
+    ("bypass", 0.5, rf"\b{_DEAL}\b[^.!?\n]{{0,25}}\b(?:pre-?approved|auto-?approved|approved in advance)\b"),
     (
         "override",
         0.55,
