@@ -95,9 +95,24 @@ ENGLISH_SUBJECTS = (
     "I", "My brother", "My aunt", "My manager", "My flatmate", "My daughter", "My husband", "My grandfather", "My cousin",
     "My best friend", "Clara", "Tobias", "Mrs Lindgren", "Imani",
 )  # fmt: skip
-ENGLISH_THINGS = ("The Berlin office", "The staging server", "The printer", "The annual report", "The night train", "The canteen", "Host db-3", "Host db-7",
-                  "Ticket OPS-12", "Ticket OPS-21", "Order 88123", "Order 88132", "Item 3",
-                  "Item 17", "Machine 4", "Machine 9")
+ENGLISH_THINGS = (
+    "The Berlin office",
+    "The staging server",
+    "The printer",
+    "The annual report",
+    "The night train",
+    "The canteen",
+    "Host db-3",
+    "Host db-7",
+    "Ticket OPS-12",
+    "Ticket OPS-21",
+    "Order 88123",
+    "Order 88132",
+    "Item 3",
+    "Item 17",
+    "Machine 4",
+    "Machine 9",
+)
 CHINESE = (
     Topic("lives", "one", ("S住在V。", "S家在V。", "S现在住V。", "S搬到V了。", "S定居在V。", "S目前在V定居。"), ("昆明", "厦门", "西安", "大连", "无锡", "珠海", "桂林"),
           ("S不住在V。", "S不住V了。")),
@@ -148,9 +163,26 @@ CHINESE = (
 CHINESE_SUBJECTS = (
     "我", "我弟弟", "我爷爷", "我姨妈", "我老板", "我邻居", "我女儿", "我老公", "我室友", "我堂姐", "我舅舅", "我的一个客户", "小郭", "老陈", "何静",
 )  # fmt: skip
-CHINESE_THINGS = ("测试服务器", "打印机", "年度报告", "北京办公室", "食堂", "备用网关", "工单A-102", "工单A-120", "订单88123",
-                  "订单88132", "三号机", "五号机", "第12批货", "第15批货")
-OPENINGS = {"en": ("", "", "", "", "Actually, ", "By the way, ", "Remember that "), "zh": ("", "", "", "", "对了，", "其实", "请记住，")}
+CHINESE_THINGS = (
+    "测试服务器",
+    "打印机",
+    "年度报告",
+    "北京办公室",
+    "食堂",
+    "备用网关",
+    "工单A-102",
+    "工单A-120",
+    "订单88123",
+    "订单88132",
+    "三号机",
+    "五号机",
+    "第12批货",
+    "第15批货",
+)
+OPENINGS = {
+    "en": ("", "", "", "", "Actually, ", "By the way, ", "Remember that "),
+    "zh": ("", "", "", "", "对了，", "其实", "请记住，"),
+}
 ENDINGS = {"en": (".", ".", ".", "!", ""), "zh": ("。", "。", "", "！", "呢。", "啊。")}
 UNREAL = {"en": ("S want~ to move to V.", "S might move to V one day.", "S used to live in V.", "S once lived in V."),
           "zh": ("S想搬到V去。", "S也许会搬到V。", "S以前住在V。", "S曾经住过V。")}  # fmt: skip
