@@ -12,12 +12,14 @@ into gaps, and the cache of the writing connection is dropped, so that it cannot
 
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
 
 from dataplane.adapters.sqlite.pages import dirty_gap
 
 _LOG_HEADER = 32
 _FRAME_HEADER = 24
+_FRAMES_AT_ONCE = 256
 
 
 class WriteAheadLog:
@@ -36,9 +38,10 @@ class WriteAheadLog:
         self._log_path = f"{path}-wal"
         # Open until every connection is closed: POSIX drops all locks of a process on a file with any of its handles.
         self._file = os.open(path, os.O_RDWR)
-        self._max_bytes = _LOG_HEADER + max_pages * (_FRAME_HEADER + self._page_size)
+        self._frame_size = _FRAME_HEADER + self._page_size
+        self._max_bytes = _LOG_HEADER + max_pages * self._frame_size
         self._long_bytes = self._max_bytes
-        self._moved: set[int] = set()  # pages whose gaps are yet to be looked at
+        self._dirty: set[int] = set()  # pages whose gaps are yet to be zeroed
 
     @property
     def is_long(self) -> bool:
@@ -51,7 +54,7 @@ class WriteAheadLog:
         A `patient` call waits for reads, as long as the connection waits for locks.
         """
         self._long_bytes = self._bytes() + self._max_bytes  # unless all goes well
-        self._moved |= self._pages()
+        self._dirty |= self._dirty_pages()
         is_empty = self._checkpoint("FULL", patient=patient)
         if self._zero_gaps():
             self._connection.execute("PRAGMA shrink_memory")
@@ -84,29 +87,41 @@ class WriteAheadLog:
             return os.stat(self._log_path).st_size
         return 0
 
-    def _pages(self) -> set[int]:
-        """The numbers of the pages in it; those of old frames that nobody has overwritten yet do no harm."""
-        size = self._bytes()
-        if not size:
+    def _dirty_pages(self) -> set[int]:
+        """The numbers of pages that bring a gap with something in it into the file, by any frame of the log.
+
+        Old frames that nobody has overwritten yet do no harm. Many are read at a time: each read gives the interpreter
+        away, and waits to have it back.
+        """
+        if not self._bytes():
             return set()
-        log = os.open(self._log_path, os.O_RDONLY)
-        try:
-            frames = range(_LOG_HEADER, size, _FRAME_HEADER + self._page_size)
-            return {int.from_bytes(os.pread(log, 4, frame), "big") for frame in frames}
-        finally:
-            os.close(log)
+        with open(self._log_path, "rb") as log:
+            log.seek(_LOG_HEADER)
+            found: set[int] = set()
+            while frames := log.read(_FRAMES_AT_ONCE * self._frame_size):
+                found.update(self._dirty_in(frames))
+            return found
+
+    def _dirty_in(self, frames: bytes) -> Iterator[int]:
+        for start in range(0, len(frames) - self._frame_size + 1, self._frame_size):
+            number = int.from_bytes(frames[start : start + 4], "big")
+            gap = dirty_gap(frames[start + _FRAME_HEADER : start + self._frame_size], number)
+            if gap.stop > gap.start:
+                yield number
 
     def _zero_gaps(self) -> bool:
-        """Whether there was anything in them."""
-        found = [self._zero_gap(number) for number in sorted(self._moved)]
-        if any(found):
+        """Whether there were any to be zeroed."""
+        was_dirty = bool(self._dirty)
+        for number in sorted(self._dirty):
+            self._zero_gap(number)
+        if was_dirty:
             os.fsync(self._file)
-        self._moved.clear()
-        return any(found)
+        self._dirty.clear()
+        return was_dirty
 
-    def _zero_gap(self, number: int) -> bool:
+    def _zero_gap(self, number: int) -> None:
+        """By what the file has now: the log may have more than one page of that number, and not all may have come."""
         start = (number - 1) * self._page_size
         page = os.pread(self._file, self._page_size, start) if number else b""
         gap = dirty_gap(page, number) if len(page) == self._page_size else slice(0, 0)
         os.pwrite(self._file, bytes(gap.stop - gap.start), start + gap.start)
-        return gap.stop > gap.start
