@@ -37,7 +37,7 @@ class SensitiveActions(Section):
     MAC_ADDRESS: SensitiveAction = "mask"
     API_KEY: SensitiveAction = "mask"
     PRIVATE_KEY: SensitiveAction = "mask"
-    PASSWORD: SensitiveAction = "mask"
+    PASSWORD: SensitiveAction = "mask"  # noqa: S105 - what is done with one
     URL: SensitiveAction = "allow"
     ADDRESS: SensitiveAction = "allow"
     ZIP_CODE: SensitiveAction = "allow"
