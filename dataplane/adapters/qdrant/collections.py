@@ -52,19 +52,22 @@ class Collections:
         problem = self._shape_problem(name, info)
         if problem is not None:
             raise Misconfigured(BACKEND, problem)
-        for field in FIELDS.keys() - info.payload_schema.keys():
-            index = partial(_index_field, name, field)
-            await self._connection.call(index, deadline_s)
+        await self._index_fields(name, info, deadline_s)
 
     async def drop(self, name: str, deadline_s: float) -> None:
         """Removes a collection; one that is not there is fine."""
         await self._connection.call(lambda client: client.delete_collection(name), deadline_s)
 
     async def problems(self, active: str, deadline_s: float) -> list[Problem]:
-        """What is wrong with the common collection; `active` is the one that the alias names, "" when there is none."""
+        """What is wrong with the common collection; `active` is the one that the alias names, "" when there is none.
+
+        Indexes of payload fields that it lacks, since whoever made it was stopped half way, are made first.
+        """
         name = self._names.common
         try:
             info = await self._info(name, deadline_s)
+            if await self._index_fields(name, info, deadline_s):
+                info = await self._info(name, deadline_s)
         except CollectionMissing:
             return [Problem("COLLECTION_MISSING", f"the collection {name} is gone; {_COMES_BACK}")]
         problems = list(self._info_problems(name, info))
@@ -76,6 +79,15 @@ class Collections:
     async def metadata(self, name: str, deadline_s: float) -> dict[str, object]:
         """What we wrote on a collection when it was made; empty for one that is not ours. Raises CollectionMissing."""
         return (await self._info(name, deadline_s)).config.metadata or {}
+
+    async def _index_fields(self, name: str, info: models.CollectionInfo, deadline_s: float) -> bool:
+        """Makes the indexes of payload fields that a collection of the right shape lacks; whether there were any."""
+        missing = FIELDS.keys() - info.payload_schema.keys()
+        if self._shape_problem(name, info) is not None:
+            return False
+        for field in missing:
+            await self._connection.call(partial(_index_field, name, field), deadline_s)
+        return bool(missing)
 
     async def _holds_memories(self, name: str, deadline_s: float) -> bool:
         counted = await self._connection.call(lambda client: client.count(name, MEMORIES, exact=True), deadline_s)
@@ -144,7 +156,7 @@ class Collections:
             yield Problem("COLLECTION_STATUS", f"the collection {name} is {info.status.value}: {_STATUS[info.status]}")
         missing = sorted(FIELDS.keys() - info.payload_schema.keys())
         if missing:
-            text = f"the collection {name} has no payload index on {', '.join(missing)}; a restart makes it"
+            text = f"the collection {name} has no payload index on {', '.join(missing)}, though it was asked for"
             yield Problem("PAYLOAD_INDEX_MISSING", text)
         factor = info.config.params.replication_factor or 1
         if factor < self._options.replicas:

@@ -49,6 +49,9 @@ def healthy() -> dict[str, Answer]:
             result=wire.UpdateResult(status=wire.UpdateStatus.Completed)
         ),
         "qdrant.Points/Get": lambda _: wire.GetResponse(),
+        "CreateFieldIndex": lambda _: wire.PointsOperationResponse(
+            result=wire.UpdateResult(status=wire.UpdateStatus.Completed)
+        ),
         "Count": lambda _: wire.CountResponse(result=wire.CountResult(count=1)),
     }
 

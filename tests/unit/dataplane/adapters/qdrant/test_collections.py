@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from qdrant_client import AsyncQdrantClient, models
 
+from dataplane.adapters.qdrant.collections import FIELDS
 from dataplane.adapters.qdrant.filters import MEMORIES, scoped
 from dataplane.adapters.qdrant.names import CollectionNames
 from dataplane.adapters.qdrant.options import QdrantOptions
@@ -49,6 +50,25 @@ async def test_a_collection_is_made_as_configured(options: QdrantOptions, qdrant
     tenant = info.payload_schema["namespace"].params
     assert isinstance(tenant, models.KeywordIndexParams)
     assert tenant.is_tenant
+
+
+async def test_an_examination_makes_the_payload_indexes_that_a_half_made_collection_lacks(
+    options: QdrantOptions, qdrant_peer: QdrantPeer
+) -> None:
+    index = await QdrantVectorIndex.open(options, "model-1", DIMENSION)
+    name = CollectionNames(options.prefix, "model-1", DIMENSION).common
+    client = AsyncQdrantClient(
+        host="127.0.0.1", grpc_port=qdrant_peer.port, prefer_grpc=True, check_compatibility=False
+    )
+    await client.delete_collection(name)
+    await client.create_collection(
+        name, vectors_config=models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)
+    )
+    await client.close()
+    assert not (await collection_of(qdrant_peer, name)).payload_schema
+    assert not [problem for problem in (await index.examine(deadline())).problems if "PAYLOAD" in problem.code]
+    await index.close()
+    assert set((await collection_of(qdrant_peer, name)).payload_schema) == set(FIELDS)
 
 
 @pytest.mark.parametrize(
