@@ -45,7 +45,8 @@ from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import BOOTSTRAP_ADMIN, PolicySet, WritePolicy
+from memplane.policy.model import PolicySet, WritePolicy
+from memplane.policy.rbac import BOOTSTRAP_ADMIN
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.process import SystemClock
 from memplane.v1 import memory_service_pb2 as pb

@@ -30,7 +30,8 @@ from controlplane.shrink import shrinks
 from controlplane.yaml_tree import Tree, read_tree
 from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.effective import SECTIONS
-from memplane.policy.model import NamespacePolicy, PolicySet, Rbac
+from memplane.policy.model import NamespacePolicy, PolicySet
+from memplane.policy.rbac import Rbac
 from memplane.policy.section import Section
 
 __all__ = ["Compiled", "Document", "EffectiveValue", "compile_documents", "effective_values", "shrinks"]

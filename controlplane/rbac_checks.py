@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controlplane.diagnose import Path, did_you_mean, shorten
 from memplane.policy.access import AccessIndex
-from memplane.policy.model import Rbac
+from memplane.policy.rbac import Rbac
 
 MAX_INCLUDES = 9
 """Longest chain of includes; as many as casbin follows, so that the same rules mean the same there."""

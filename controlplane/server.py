@@ -23,7 +23,7 @@ from memplane.errors import (
     RevisionNotFound,
     Unauthenticated,
 )
-from memplane.policy.model import is_namespace
+from memplane.policy.names import is_namespace
 from memplane.rpc.credentials import bearer_key
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceServicer

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from controlplane.rbac_checks import administrators
-from memplane.policy.model import Grant, PolicySet, Rbac
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import Grant, Rbac
 
 MAX_GRANTS_LOST = 0.2
 """Share of the grants that a reload may take away without being asked to."""

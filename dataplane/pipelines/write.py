@@ -35,7 +35,7 @@ from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemPlaneError, Unavailable
 from memplane.policy.effective import NamespacePolicies
-from memplane.policy.model import SourceName
+from memplane.policy.names import SourceName
 from memplane.v1 import memory_service_pb2
 
 EMBEDDED_TOGETHER = 32

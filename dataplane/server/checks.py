@@ -10,7 +10,7 @@ from dataplane.codec import plain, to_us
 from dataplane.logic.normalise import normalise_label
 from dataplane.model import MAX_STRUCT_BYTES
 from memplane.errors import InvalidField, Violation
-from memplane.policy.model import is_namespace
+from memplane.policy.names import is_namespace
 
 MAX_LABEL_BYTES = 256
 MIN_TIME_S = -62_135_596_800

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from memplane.policy.codec import InvalidPolicy
 from memplane.policy.effective import lineage
-from memplane.policy.model import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac, is_namespace
+from memplane.policy.names import is_namespace
+from memplane.policy.rbac import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac
 
 API_KEY_BYTES = 36
 """Random bytes that make an API key: 4 for its id, 32 for its secret."""

@@ -5,83 +5,17 @@ in. `PolicySet` is what a snapshot carries; `dataplane` code asks `memplane.poli
 one namespace.
 """
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, field_validator, model_validator
 
 from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.guard import GuardPolicy
+from memplane.policy.names import KindName, Namespace, Positive, SourceName, Unit, problem
 from memplane.policy.patterns import pattern_problem
+from memplane.policy.rbac import Rbac
 from memplane.policy.section import Section
 from memplane.policy.sensitive import SensitivePolicy
-
-SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
-KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
-Unit = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-
-PERMISSIONS = (
-    "memory.read",
-    "memory.write",
-    "memory.forget",
-    "share.propose",
-    "share.approve",
-    "review",
-    "audit.read",
-    "policy.reload",
-    "policy.read",
-    "maintenance",
-)
-BOOTSTRAP_ADMIN = "bootstrap-admin"
-"""Principal id of the administrator whose key stands in the planes' configuration; no policy may name it."""
-
-KEY_HASH = re.compile(r"[0-9a-f]{64}")
-NAMESPACE = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,8}")
-
-
-def is_namespace(value: str) -> bool:
-    """True for a dotted path of 1 to 9 labels of 1 to 63 characters `[a-z0-9_-]`."""
-    return NAMESPACE.fullmatch(value) is not None
-
-
-def _problem(code: str, message: str) -> PydanticCustomError:
-    """An error whose `code`, in upper case, is that of the diagnostic."""
-    return PydanticCustomError(code, "{problem}", {"problem": message})
-
-
-def _check_namespace(value: str) -> str:
-    if not is_namespace(value):
-        raise _problem(
-            "bad_namespace", f"{value[:80]!r} is not a namespace (1 to 9 dotted labels of [a-z0-9_-]{{1,63}})"
-        )
-    return value
-
-
-def _check_permission(value: str) -> str:
-    if value != "*" and value not in PERMISSIONS:
-        raise _problem(
-            "unknown_permission", f"unknown permission {value[:80]!r}; known: {', '.join(PERMISSIONS)} and '*'"
-        )
-    return value
-
-
-def _check_key_hash(value: str) -> str:
-    if KEY_HASH.fullmatch(value) is None:  # the value is not shown: it may be the key itself
-        raise _problem("bad_key_hash", "not the SHA-256 of an API key: 64 hex digits in lower case")
-    return value
-
-
-KeyHash = Annotated[
-    str, AfterValidator(_check_key_hash), WithJsonSchema({"type": "string", "pattern": f"^{KEY_HASH.pattern}$"})
-]
-Namespace = Annotated[
-    str, AfterValidator(_check_namespace), WithJsonSchema({"type": "string", "pattern": f"^{NAMESPACE.pattern}$"})
-]
-Permission = Annotated[
-    str, AfterValidator(_check_permission), WithJsonSchema({"type": "string", "enum": [*PERMISSIONS, "*"]})
-]
 
 
 class WriteRule(Section):
@@ -94,9 +28,9 @@ class WriteRule(Section):
     @field_validator("pattern")
     @classmethod
     def _safe(cls, value: str) -> str:
-        problem = pattern_problem(value)
-        if problem is not None:
-            raise _problem("unsafe_pattern", problem)
+        found = pattern_problem(value)
+        if found is not None:
+            raise problem("unsafe_pattern", found)
         return value
 
 
@@ -134,13 +68,13 @@ class WritePolicy(Section):
     @model_validator(mode="after")
     def _ordered(self) -> "WritePolicy":
         if self.short_term_threshold > self.threshold:
-            raise _problem(
+            raise problem(
                 "thresholds_not_ordered",
                 f"short_term_threshold {self.short_term_threshold} is above threshold {self.threshold}; "
                 "it must be at or below it",
             )
         if self.rule_weight == 0 and self.model_weight == 0:
-            raise _problem("weights_all_zero", "rule_weight and model_weight are both 0; one of them must be above 0")
+            raise problem("weights_all_zero", "rule_weight and model_weight are both 0; one of them must be above 0")
         return self
 
 
@@ -157,7 +91,7 @@ class Weights(Section):
     @model_validator(mode="after")
     def _not_all_zero(self) -> "Weights":
         if self.total() <= 0:
-            raise _problem("weights_all_zero", "every weight is 0; at least one must be above 0")
+            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
         return self
 
     def total(self) -> float:
@@ -220,7 +154,7 @@ class DecayPolicy(Section):
     @model_validator(mode="after")
     def _ordered(self) -> "DecayPolicy":
         if not self.cold_threshold <= self.initial_strength <= self.max_strength:
-            raise _problem(
+            raise problem(
                 "thresholds_not_ordered",
                 f"cold_threshold {self.cold_threshold} ≤ initial_strength {self.initial_strength} ≤ "
                 f"max_strength {self.max_strength} does not hold",
@@ -237,7 +171,7 @@ class ConflictPolicy(Section):
     @classmethod
     def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(value)) != len(value):
-            raise _problem("duplicate_item", "a source type stands twice; each may stand once")
+            raise problem("duplicate_item", "a source type stands twice; each may stand once")
         return value
 
 
@@ -302,55 +236,11 @@ class NamespacePolicy(NamespaceSettings):
     @classmethod
     def _of_a_subtree(cls, value: str) -> str:
         if value == "dedicated":
-            raise _problem(
+            raise problem(
                 "dedicated_at_root",
                 "dedicated sets a subtree apart from all others; set it in overrides, for the namespace that is meant",
             )
         return value
-
-
-class Grant(Section):
-    """Permissions on a namespace and everything below it; `deny` overrides any `allow`. `*` is every namespace."""
-
-    namespace: str
-    permissions: Annotated[tuple[Permission, ...], Field(min_length=1)]
-    effect: Literal["allow", "deny"] = "allow"
-
-    @field_validator("namespace")
-    @classmethod
-    def _subtree(cls, value: str) -> str:
-        return value if value == "*" else _check_namespace(value)
-
-
-class Role(Section):
-    """A named set of grants, and the roles it includes."""
-
-    grants: tuple[Grant, ...] = ()
-    includes: tuple[str, ...] = ()
-
-
-class Principal(Section):
-    """Somebody who calls: recognised by the SHA-256 (64 hex digits) of an API key."""
-
-    api_key_sha256: tuple[KeyHash, ...] = ()
-    roles: tuple[str, ...] = ()
-    grants: tuple[Grant, ...] = ()
-
-
-def _check_principal_id(value: str) -> str:
-    if value == BOOTSTRAP_ADMIN:
-        raise _problem("reserved_name", f"{value!r} is the bootstrap administrator; choose another name")
-    return value
-
-
-PrincipalId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_principal_id)]
-
-
-class Rbac(Section):
-    """Who may do what. Nothing is allowed that no grant allows."""
-
-    roles: dict[str, Role] = Field(default_factory=dict)
-    principals: dict[PrincipalId, Principal] = Field(default_factory=dict)
 
 
 class PolicySet(Section):

@@ -23,42 +23,72 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from memplane.v1 import memory_pb2 as memplane_dot_v1_dot_memory__pb2
 from memplane.v1 import policy_pb2 as memplane_dot_v1_dot_policy__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&memplane/v1/policy_admin_service.proto\x12\x0bmemplane.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18memplane/v1/policy.proto\"A\n\x0fInlineDocuments\x12.\n\tdocuments\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.PolicyDocument\"\xd8\x01\n\x16ReloadPolicySetRequest\x12,\n\x06inline\x18\x01 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\x12\x30\n\rwait_for_acks\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x61llow_shrink\x18\x07 \x01(\x08\"\xdf\x01\n\x17ReloadPolicySetResponse\x12-\n\x08revision\x18\x01 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x32\n\x0b\x64iagnostics\x18\x02 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x34\n\x0bpropagation\x18\x03 \x01(\x0b\x32\x1f.memplane.v1.PropagationSummary\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08\x12\x19\n\x11total_diagnostics\x18\x05 \x01(\x05\"H\n\x18ValidatePolicySetRequest\x12,\n\x06inline\x18\x01 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\"\x8f\x01\n\x19ValidatePolicySetResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x32\n\x0b\x64iagnostics\x18\x02 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x19\n\x11total_diagnostics\x18\x03 \x01(\x05\x12\x14\n\x0cversion_info\x18\x04 \x01(\t\"1\n\x1bGetPolicySetRevisionRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"M\n\x1cGetPolicySetRevisionResponse\x12-\n\x08revision\x18\x01 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\"F\n\x1dListPolicySetRevisionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"i\n\x1eListPolicySetRevisionsResponse\x12.\n\trevisions\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\".\n\x19GetEffectivePolicyRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"s\n\x1aGetEffectivePolicyResponse\x12+\n\x06values\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.EffectiveValue\x12\x14\n\x0cversion_info\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x03\"E\n\x1cListDataPlaneStatusesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\xab\x01\n\x1dListDataPlaneStatusesResponse\x12\x31\n\x0b\x64\x61ta_planes\x18\x01 \x03(\x0b\x32\x1c.memplane.v1.DataPlaneStatus\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x14\n\x0cversion_info\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x14\n\x0c\x66older_error\x18\x05 \x01(\t2\x8d\x05\n\x12PolicyAdminService\x12\\\n\x0fReloadPolicySet\x12#.memplane.v1.ReloadPolicySetRequest\x1a$.memplane.v1.ReloadPolicySetResponse\x12\x62\n\x11ValidatePolicySet\x12%.memplane.v1.ValidatePolicySetRequest\x1a&.memplane.v1.ValidatePolicySetResponse\x12k\n\x14GetPolicySetRevision\x12(.memplane.v1.GetPolicySetRevisionRequest\x1a).memplane.v1.GetPolicySetRevisionResponse\x12q\n\x16ListPolicySetRevisions\x12*.memplane.v1.ListPolicySetRevisionsRequest\x1a+.memplane.v1.ListPolicySetRevisionsResponse\x12\x65\n\x12GetEffectivePolicy\x12&.memplane.v1.GetEffectivePolicyRequest\x1a\'.memplane.v1.GetEffectivePolicyResponse\x12n\n\x15ListDataPlaneStatuses\x12).memplane.v1.ListDataPlaneStatusesRequest\x1a*.memplane.v1.ListDataPlaneStatusesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&memplane/v1/policy_admin_service.proto\x12\x0bmemplane.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18memplane/v1/memory.proto\x1a\x18memplane/v1/policy.proto\"A\n\x0fInlineDocuments\x12.\n\tdocuments\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.PolicyDocument\"\xd8\x01\n\x16ReloadPolicySetRequest\x12,\n\x06inline\x18\x01 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\x12\x15\n\rvalidate_only\x18\x02 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\x12\x30\n\rwait_for_acks\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x61llow_shrink\x18\x07 \x01(\x08\"\xdf\x01\n\x17ReloadPolicySetResponse\x12-\n\x08revision\x18\x01 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x32\n\x0b\x64iagnostics\x18\x02 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x34\n\x0bpropagation\x18\x03 \x01(\x0b\x32\x1f.memplane.v1.PropagationSummary\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08\x12\x19\n\x11total_diagnostics\x18\x05 \x01(\x05\"H\n\x18ValidatePolicySetRequest\x12,\n\x06inline\x18\x01 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\"\x8f\x01\n\x19ValidatePolicySetResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x32\n\x0b\x64iagnostics\x18\x02 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x19\n\x11total_diagnostics\x18\x03 \x01(\x05\x12\x14\n\x0cversion_info\x18\x04 \x01(\t\"1\n\x1bGetPolicySetRevisionRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"M\n\x1cGetPolicySetRevisionResponse\x12-\n\x08revision\x18\x01 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\"F\n\x1dListPolicySetRevisionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"i\n\x1eListPolicySetRevisionsResponse\x12.\n\trevisions\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\".\n\x19GetEffectivePolicyRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"s\n\x1aGetEffectivePolicyResponse\x12+\n\x06values\x18\x01 \x03(\x0b\x32\x1b.memplane.v1.EffectiveValue\x12\x14\n\x0cversion_info\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x03\"E\n\x1cListDataPlaneStatusesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\xab\x01\n\x1dListDataPlaneStatusesResponse\x12\x31\n\x0b\x64\x61ta_planes\x18\x01 \x03(\x0b\x32\x1c.memplane.v1.DataPlaneStatus\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x14\n\x0cversion_info\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x14\n\x0c\x66older_error\x18\x05 \x01(\t\"1\n\x1dWatchDataPlaneStatusesRequest\x12\x10\n\x08node_ids\x18\x01 \x03(\t\"\x97\x01\n\x1eWatchDataPlaneStatusesResponse\x12\x31\n\x0b\x64\x61ta_planes\x18\x01 \x03(\x0b\x32\x1c.memplane.v1.DataPlaneStatus\x12\x14\n\x0cversion_info\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x03\x12\x18\n\x10removed_node_ids\x18\x04 \x03(\t\"q\n\x14\x44iffPolicySetRequest\x12,\n\x06inline\x18\x01 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12\x17\n\x0f\x62\x61se_generation\x18\x03 \x01(\x03\"\x82\x02\n\x15\x44iffPolicySetResponse\x12.\n\x06values\x18\x01 \x03(\x0b\x32\x1e.memplane.v1.PolicyValueChange\x12\x14\n\x0ctotal_values\x18\x02 \x01(\x05\x12+\n\x08\x61\x63\x63\x65sses\x18\x03 \x03(\x0b\x32\x19.memplane.v1.AccessChange\x12\x16\n\x0etotal_accesses\x18\x04 \x01(\x05\x12\x32\n\x0b\x64iagnostics\x18\x05 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x19\n\x11total_diagnostics\x18\x06 \x01(\x05\x12\x0f\n\x07shrinks\x18\x07 \x03(\t\"\xa9\x01\n\x18RollbackPolicySetRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x03\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\x12\x30\n\rwait_for_acks\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x61llow_shrink\x18\x06 \x01(\x08\"\xe1\x01\n\x19RollbackPolicySetResponse\x12-\n\x08revision\x18\x01 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x34\n\x0bpropagation\x18\x02 \x01(\x0b\x32\x1f.memplane.v1.PropagationSummary\x12\x32\n\x0b\x64iagnostics\x18\x03 \x03(\x0b\x32\x1d.memplane.v1.PolicyDiagnostic\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x04 \x01(\x08\x12\x19\n\x11total_diagnostics\x18\x05 \x01(\x05\"\x83\x02\n\x16\x45xplainDecisionRequest\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x12\n\npermission\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0e\n\x06\x63laims\x18\x04 \x03(\t\x12!\n\x05layer\x18\x05 \x01(\x0e\x32\x12.memplane.v1.Layer\x12\x1f\n\x04kind\x18\x06 \x01(\x0e\x32\x11.memplane.v1.Kind\x12-\n\x0bsensitivity\x18\x07 \x01(\x0e\x32\x18.memplane.v1.Sensitivity\x12,\n\x06inline\x18\x08 \x01(\x0b\x32\x1c.memplane.v1.InlineDocuments\"\xa2\x01\n\x17\x45xplainDecisionResponse\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x13\n\x0b\x63onditional\x18\x02 \x01(\x08\x12\x0f\n\x07summary\x18\x03 \x01(\t\x12&\n\x05rules\x18\x04 \x03(\x0b\x32\x17.memplane.v1.AccessRule\x12\x14\n\x0cversion_info\x18\x05 \x01(\t\x12\x12\n\ngeneration\x18\x06 \x01(\x03\"\x82\x01\n\x13\x43reateApiKeyRequest\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"{\n\x14\x43reateApiKeyResponse\x12$\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.memplane.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\x12-\n\x08revision\x18\x03 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\"e\n\x12ListApiKeysRequest\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x15\n\rinclude_ended\x18\x04 \x01(\x08\"U\n\x13ListApiKeysResponse\x12%\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x13.memplane.v1.ApiKey\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"h\n\x13RevokeApiKeyRequest\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x0f\n\x07\x63omment\x18\x02 \x01(\t\x12\x30\n\rwait_for_acks\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xa1\x01\n\x14RevokeApiKeyResponse\x12$\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.memplane.v1.ApiKey\x12-\n\x08revision\x18\x02 \x01(\x0b\x32\x1b.memplane.v1.PolicyRevision\x12\x34\n\x0bpropagation\x18\x03 \x01(\x0b\x32\x1f.memplane.v1.PropagationSummary2\x98\n\n\x12PolicyAdminService\x12\\\n\x0fReloadPolicySet\x12#.memplane.v1.ReloadPolicySetRequest\x1a$.memplane.v1.ReloadPolicySetResponse\x12\x62\n\x11ValidatePolicySet\x12%.memplane.v1.ValidatePolicySetRequest\x1a&.memplane.v1.ValidatePolicySetResponse\x12k\n\x14GetPolicySetRevision\x12(.memplane.v1.GetPolicySetRevisionRequest\x1a).memplane.v1.GetPolicySetRevisionResponse\x12q\n\x16ListPolicySetRevisions\x12*.memplane.v1.ListPolicySetRevisionsRequest\x1a+.memplane.v1.ListPolicySetRevisionsResponse\x12\x65\n\x12GetEffectivePolicy\x12&.memplane.v1.GetEffectivePolicyRequest\x1a\'.memplane.v1.GetEffectivePolicyResponse\x12n\n\x15ListDataPlaneStatuses\x12).memplane.v1.ListDataPlaneStatusesRequest\x1a*.memplane.v1.ListDataPlaneStatusesResponse\x12s\n\x16WatchDataPlaneStatuses\x12*.memplane.v1.WatchDataPlaneStatusesRequest\x1a+.memplane.v1.WatchDataPlaneStatusesResponse0\x01\x12V\n\rDiffPolicySet\x12!.memplane.v1.DiffPolicySetRequest\x1a\".memplane.v1.DiffPolicySetResponse\x12\x62\n\x11RollbackPolicySet\x12%.memplane.v1.RollbackPolicySetRequest\x1a&.memplane.v1.RollbackPolicySetResponse\x12\\\n\x0f\x45xplainDecision\x12#.memplane.v1.ExplainDecisionRequest\x1a$.memplane.v1.ExplainDecisionResponse\x12S\n\x0c\x43reateApiKey\x12 .memplane.v1.CreateApiKeyRequest\x1a!.memplane.v1.CreateApiKeyResponse\x12P\n\x0bListApiKeys\x12\x1f.memplane.v1.ListApiKeysRequest\x1a .memplane.v1.ListApiKeysResponse\x12S\n\x0cRevokeApiKey\x12 .memplane.v1.RevokeApiKeyRequest\x1a!.memplane.v1.RevokeApiKeyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'memplane.v1.policy_admin_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INLINEDOCUMENTS']._serialized_start=113
-  _globals['_INLINEDOCUMENTS']._serialized_end=178
-  _globals['_RELOADPOLICYSETREQUEST']._serialized_start=181
-  _globals['_RELOADPOLICYSETREQUEST']._serialized_end=397
-  _globals['_RELOADPOLICYSETRESPONSE']._serialized_start=400
-  _globals['_RELOADPOLICYSETRESPONSE']._serialized_end=623
-  _globals['_VALIDATEPOLICYSETREQUEST']._serialized_start=625
-  _globals['_VALIDATEPOLICYSETREQUEST']._serialized_end=697
-  _globals['_VALIDATEPOLICYSETRESPONSE']._serialized_start=700
-  _globals['_VALIDATEPOLICYSETRESPONSE']._serialized_end=843
-  _globals['_GETPOLICYSETREVISIONREQUEST']._serialized_start=845
-  _globals['_GETPOLICYSETREVISIONREQUEST']._serialized_end=894
-  _globals['_GETPOLICYSETREVISIONRESPONSE']._serialized_start=896
-  _globals['_GETPOLICYSETREVISIONRESPONSE']._serialized_end=973
-  _globals['_LISTPOLICYSETREVISIONSREQUEST']._serialized_start=975
-  _globals['_LISTPOLICYSETREVISIONSREQUEST']._serialized_end=1045
-  _globals['_LISTPOLICYSETREVISIONSRESPONSE']._serialized_start=1047
-  _globals['_LISTPOLICYSETREVISIONSRESPONSE']._serialized_end=1152
-  _globals['_GETEFFECTIVEPOLICYREQUEST']._serialized_start=1154
-  _globals['_GETEFFECTIVEPOLICYREQUEST']._serialized_end=1200
-  _globals['_GETEFFECTIVEPOLICYRESPONSE']._serialized_start=1202
-  _globals['_GETEFFECTIVEPOLICYRESPONSE']._serialized_end=1317
-  _globals['_LISTDATAPLANESTATUSESREQUEST']._serialized_start=1319
-  _globals['_LISTDATAPLANESTATUSESREQUEST']._serialized_end=1388
-  _globals['_LISTDATAPLANESTATUSESRESPONSE']._serialized_start=1391
-  _globals['_LISTDATAPLANESTATUSESRESPONSE']._serialized_end=1562
-  _globals['_POLICYADMINSERVICE']._serialized_start=1565
-  _globals['_POLICYADMINSERVICE']._serialized_end=2218
+  _globals['_INLINEDOCUMENTS']._serialized_start=172
+  _globals['_INLINEDOCUMENTS']._serialized_end=237
+  _globals['_RELOADPOLICYSETREQUEST']._serialized_start=240
+  _globals['_RELOADPOLICYSETREQUEST']._serialized_end=456
+  _globals['_RELOADPOLICYSETRESPONSE']._serialized_start=459
+  _globals['_RELOADPOLICYSETRESPONSE']._serialized_end=682
+  _globals['_VALIDATEPOLICYSETREQUEST']._serialized_start=684
+  _globals['_VALIDATEPOLICYSETREQUEST']._serialized_end=756
+  _globals['_VALIDATEPOLICYSETRESPONSE']._serialized_start=759
+  _globals['_VALIDATEPOLICYSETRESPONSE']._serialized_end=902
+  _globals['_GETPOLICYSETREVISIONREQUEST']._serialized_start=904
+  _globals['_GETPOLICYSETREVISIONREQUEST']._serialized_end=953
+  _globals['_GETPOLICYSETREVISIONRESPONSE']._serialized_start=955
+  _globals['_GETPOLICYSETREVISIONRESPONSE']._serialized_end=1032
+  _globals['_LISTPOLICYSETREVISIONSREQUEST']._serialized_start=1034
+  _globals['_LISTPOLICYSETREVISIONSREQUEST']._serialized_end=1104
+  _globals['_LISTPOLICYSETREVISIONSRESPONSE']._serialized_start=1106
+  _globals['_LISTPOLICYSETREVISIONSRESPONSE']._serialized_end=1211
+  _globals['_GETEFFECTIVEPOLICYREQUEST']._serialized_start=1213
+  _globals['_GETEFFECTIVEPOLICYREQUEST']._serialized_end=1259
+  _globals['_GETEFFECTIVEPOLICYRESPONSE']._serialized_start=1261
+  _globals['_GETEFFECTIVEPOLICYRESPONSE']._serialized_end=1376
+  _globals['_LISTDATAPLANESTATUSESREQUEST']._serialized_start=1378
+  _globals['_LISTDATAPLANESTATUSESREQUEST']._serialized_end=1447
+  _globals['_LISTDATAPLANESTATUSESRESPONSE']._serialized_start=1450
+  _globals['_LISTDATAPLANESTATUSESRESPONSE']._serialized_end=1621
+  _globals['_WATCHDATAPLANESTATUSESREQUEST']._serialized_start=1623
+  _globals['_WATCHDATAPLANESTATUSESREQUEST']._serialized_end=1672
+  _globals['_WATCHDATAPLANESTATUSESRESPONSE']._serialized_start=1675
+  _globals['_WATCHDATAPLANESTATUSESRESPONSE']._serialized_end=1826
+  _globals['_DIFFPOLICYSETREQUEST']._serialized_start=1828
+  _globals['_DIFFPOLICYSETREQUEST']._serialized_end=1941
+  _globals['_DIFFPOLICYSETRESPONSE']._serialized_start=1944
+  _globals['_DIFFPOLICYSETRESPONSE']._serialized_end=2202
+  _globals['_ROLLBACKPOLICYSETREQUEST']._serialized_start=2205
+  _globals['_ROLLBACKPOLICYSETREQUEST']._serialized_end=2374
+  _globals['_ROLLBACKPOLICYSETRESPONSE']._serialized_start=2377
+  _globals['_ROLLBACKPOLICYSETRESPONSE']._serialized_end=2602
+  _globals['_EXPLAINDECISIONREQUEST']._serialized_start=2605
+  _globals['_EXPLAINDECISIONREQUEST']._serialized_end=2864
+  _globals['_EXPLAINDECISIONRESPONSE']._serialized_start=2867
+  _globals['_EXPLAINDECISIONRESPONSE']._serialized_end=3029
+  _globals['_CREATEAPIKEYREQUEST']._serialized_start=3032
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=3162
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=3164
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=3287
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=3289
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=3390
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=3392
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=3477
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=3479
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=3583
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=3586
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=3747
+  _globals['_POLICYADMINSERVICE']._serialized_start=3750
+  _globals['_POLICYADMINSERVICE']._serialized_end=5054
 # @@protoc_insertion_point(module_scope)

@@ -7,7 +7,9 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from memplane.v1 import memory_pb2 as _memory_pb2
 from memplane.v1 import policy_pb2 as _policy_pb2
 import builtins as _builtins
 import sys
@@ -421,3 +423,539 @@ class ListDataPlaneStatusesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListDataPlaneStatusesResponse: _TypeAlias = ListDataPlaneStatusesResponse  # noqa: Y015
+
+@_typing.final
+class WatchDataPlaneStatusesRequest(_message.Message):
+    """Which data planes to watch."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def node_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these; empty: all."""
+
+    def __init__(
+        self,
+        *,
+        node_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node_ids", b"node_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchDataPlaneStatusesRequest: _TypeAlias = WatchDataPlaneStatusesRequest  # noqa: Y015
+
+@_typing.final
+class WatchDataPlaneStatusesResponse(_message.Message):
+    """What changed. The first answer has every data plane asked for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_PLANES_FIELD_NUMBER: _builtins.int
+    VERSION_INFO_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
+    REMOVED_NODE_IDS_FIELD_NUMBER: _builtins.int
+    version_info: _builtins.str
+    """Version in force."""
+    generation: _builtins.int
+    """Generation in force."""
+    @_builtins.property
+    def data_planes(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.DataPlaneStatus]:
+        """New or changed data planes, by node id."""
+
+    @_builtins.property
+    def removed_node_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Data planes that are not known any more."""
+
+    def __init__(
+        self,
+        *,
+        data_planes: _abc.Iterable[_policy_pb2.DataPlaneStatus] | None = ...,
+        version_info: _builtins.str = ...,
+        generation: _builtins.int = ...,
+        removed_node_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data_planes", b"data_planes", "generation", b"generation", "removed_node_ids", b"removed_node_ids", "version_info", b"version_info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchDataPlaneStatusesResponse: _TypeAlias = WatchDataPlaneStatusesResponse  # noqa: Y015
+
+@_typing.final
+class DiffPolicySetRequest(_message.Message):
+    """Two policy sets to compare."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INLINE_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
+    BASE_GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """An earlier revision is what is proposed. 0: not."""
+    base_generation: _builtins.int
+    """What it is compared with. 0: the revision in force."""
+    @_builtins.property
+    def inline(self) -> Global___InlineDocuments:
+        """What is proposed. Absent: the control plane's policy folder, unless `generation` is given."""
+
+    def __init__(
+        self,
+        *,
+        inline: Global___InlineDocuments | None = ...,
+        generation: _builtins.int = ...,
+        base_generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["inline", b"inline"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_generation", b"base_generation", "generation", b"generation", "inline", b"inline"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiffPolicySetRequest: _TypeAlias = DiffPolicySetRequest  # noqa: Y015
+
+@_typing.final
+class DiffPolicySetResponse(_message.Message):
+    """What differs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    TOTAL_VALUES_FIELD_NUMBER: _builtins.int
+    ACCESSES_FIELD_NUMBER: _builtins.int
+    TOTAL_ACCESSES_FIELD_NUMBER: _builtins.int
+    DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    TOTAL_DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    SHRINKS_FIELD_NUMBER: _builtins.int
+    total_values: _builtins.int
+    """How many there are in all."""
+    total_accesses: _builtins.int
+    """How many there are in all."""
+    total_diagnostics: _builtins.int
+    """How many there are in all."""
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.PolicyValueChange]:
+        """Values that differ, in the order of paths; the first 1,000."""
+
+    @_builtins.property
+    def accesses(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.AccessChange]:
+        """Accesses that differ, by principal, namespace and permission; the first 1,000."""
+
+    @_builtins.property
+    def diagnostics(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.PolicyDiagnostic]:
+        """Errors (then nothing was compared) and warnings of what is proposed; the first 1,000."""
+
+    @_builtins.property
+    def shrinks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the shrink guard would refuse; empty: nothing."""
+
+    def __init__(
+        self,
+        *,
+        values: _abc.Iterable[_policy_pb2.PolicyValueChange] | None = ...,
+        total_values: _builtins.int = ...,
+        accesses: _abc.Iterable[_policy_pb2.AccessChange] | None = ...,
+        total_accesses: _builtins.int = ...,
+        diagnostics: _abc.Iterable[_policy_pb2.PolicyDiagnostic] | None = ...,
+        total_diagnostics: _builtins.int = ...,
+        shrinks: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accesses", b"accesses", "diagnostics", b"diagnostics", "shrinks", b"shrinks", "total_accesses", b"total_accesses", "total_diagnostics", b"total_diagnostics", "total_values", b"total_values", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiffPolicySetResponse: _TypeAlias = DiffPolicySetResponse  # noqa: Y015
+
+@_typing.final
+class RollbackPolicySetRequest(_message.Message):
+    """Which revision to go back to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GENERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    COMMENT_FIELD_NUMBER: _builtins.int
+    WAIT_FOR_ACKS_FIELD_NUMBER: _builtins.int
+    ALLOW_SHRINK_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """Required. From 1."""
+    etag: _builtins.str
+    """Etag of the revision in force. Empty: whatever is in force. A stale one is ABORTED."""
+    request_id: _builtins.str
+    """As of ReloadPolicySetRequest."""
+    comment: _builtins.str
+    """Why, for the history. Up to 1,024 bytes."""
+    allow_shrink: _builtins.bool
+    """As of ReloadPolicySetRequest."""
+    @_builtins.property
+    def wait_for_acks(self) -> _duration_pb2.Duration:
+        """How long to wait for the data planes, at most 60 s. Absent: answer at once."""
+
+    def __init__(
+        self,
+        *,
+        generation: _builtins.int = ...,
+        etag: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        comment: _builtins.str = ...,
+        wait_for_acks: _duration_pb2.Duration | None = ...,
+        allow_shrink: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["wait_for_acks", b"wait_for_acks"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_shrink", b"allow_shrink", "comment", b"comment", "etag", b"etag", "generation", b"generation", "request_id", b"request_id", "wait_for_acks", b"wait_for_acks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollbackPolicySetRequest: _TypeAlias = RollbackPolicySetRequest  # noqa: Y015
+
+@_typing.final
+class RollbackPolicySetResponse(_message.Message):
+    """What became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    PROPAGATION_FIELD_NUMBER: _builtins.int
+    DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    ACCEPTED_FIELD_NUMBER: _builtins.int
+    TOTAL_DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    accepted: _builtins.bool
+    """True when it was put in force by this call or an equal earlier one."""
+    total_diagnostics: _builtins.int
+    """How many diagnostics there are in all."""
+    @_builtins.property
+    def revision(self) -> _policy_pb2.PolicyRevision:
+        """The revision now in force."""
+
+    @_builtins.property
+    def propagation(self) -> _policy_pb2.PropagationSummary:
+        """How far it has come."""
+
+    @_builtins.property
+    def diagnostics(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.PolicyDiagnostic]:
+        """Errors (then nothing changed) and warnings: this build may be stricter than the one that took the revision."""
+
+    def __init__(
+        self,
+        *,
+        revision: _policy_pb2.PolicyRevision | None = ...,
+        propagation: _policy_pb2.PropagationSummary | None = ...,
+        diagnostics: _abc.Iterable[_policy_pb2.PolicyDiagnostic] | None = ...,
+        accepted: _builtins.bool = ...,
+        total_diagnostics: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["propagation", b"propagation", "revision", b"revision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "diagnostics", b"diagnostics", "propagation", b"propagation", "revision", b"revision", "total_diagnostics", b"total_diagnostics"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollbackPolicySetResponse: _TypeAlias = RollbackPolicySetResponse  # noqa: Y015
+
+@_typing.final
+class ExplainDecisionRequest(_message.Message):
+    """Who wants to do what."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    PERMISSION_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    LAYER_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SENSITIVITY_FIELD_NUMBER: _builtins.int
+    INLINE_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    """Principal id, as in the `rbac` section. Required."""
+    permission: _builtins.str
+    """Such as `memory.read`. Required."""
+    namespace: _builtins.str
+    """Empty: for what is not about a namespace."""
+    layer: _memory_pb2.Layer.ValueType
+    """The memory that it is about, as far as conditions ask for it."""
+    kind: _memory_pb2.Kind.ValueType
+    """As above."""
+    sensitivity: _memory_pb2.Sensitivity.ValueType
+    """As above."""
+    @_builtins.property
+    def claims(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of groups that a token's claims would bring."""
+
+    @_builtins.property
+    def inline(self) -> Global___InlineDocuments:
+        """Documents to ask instead of those in force."""
+
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        permission: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        claims: _abc.Iterable[_builtins.str] | None = ...,
+        layer: _memory_pb2.Layer.ValueType = ...,
+        kind: _memory_pb2.Kind.ValueType = ...,
+        sensitivity: _memory_pb2.Sensitivity.ValueType = ...,
+        inline: Global___InlineDocuments | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["inline", b"inline"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "inline", b"inline", "kind", b"kind", "layer", b"layer", "namespace", b"namespace", "permission", b"permission", "principal", b"principal", "sensitivity", b"sensitivity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainDecisionRequest: _TypeAlias = ExplainDecisionRequest  # noqa: Y015
+
+@_typing.final
+class ExplainDecisionResponse(_message.Message):
+    """The answer and what it rests on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALLOWED_FIELD_NUMBER: _builtins.int
+    CONDITIONAL_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
+    VERSION_INFO_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
+    allowed: _builtins.bool
+    """Whether it is allowed."""
+    conditional: _builtins.bool
+    """True when it holds for a part of the memories only: the layers, kinds and sensitivities that conditions name."""
+    summary: _builtins.str
+    """One sentence."""
+    version_info: _builtins.str
+    """Version in force."""
+    generation: _builtins.int
+    """Generation in force."""
+    @_builtins.property
+    def rules(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.AccessRule]:
+        """The rules that cover the question, the one that decided first."""
+
+    def __init__(
+        self,
+        *,
+        allowed: _builtins.bool = ...,
+        conditional: _builtins.bool = ...,
+        summary: _builtins.str = ...,
+        rules: _abc.Iterable[_policy_pb2.AccessRule] | None = ...,
+        version_info: _builtins.str = ...,
+        generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "conditional", b"conditional", "generation", b"generation", "rules", b"rules", "summary", b"summary", "version_info", b"version_info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainDecisionResponse: _TypeAlias = ExplainDecisionResponse  # noqa: Y015
+
+@_typing.final
+class CreateApiKeyRequest(_message.Message):
+    """An API key for a principal."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    """Must stand in the `rbac` section in force. Required."""
+    description: _builtins.str
+    """What it is for. Up to 256 bytes."""
+    request_id: _builtins.str
+    """Makes retries safe: for 24 hours the same id returns the same key id, without the key, which is shown once. Up to
+    128 bytes.
+    """
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends. Absent: it does not."""
+
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        description: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "expire_time", b"expire_time", "principal", b"principal", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateApiKeyRequest: _TypeAlias = CreateApiKeyRequest  # noqa: Y015
+
+@_typing.final
+class CreateApiKeyResponse(_message.Message):
+    """The key, this once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEY_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    secret: _builtins.str
+    """The key itself, `mpk_…`. Empty on a repeated request."""
+    @_builtins.property
+    def api_key(self) -> _policy_pb2.ApiKey:
+        """What is known of it."""
+
+    @_builtins.property
+    def revision(self) -> _policy_pb2.PolicyRevision:
+        """The revision that brings it to data planes."""
+
+    def __init__(
+        self,
+        *,
+        api_key: _policy_pb2.ApiKey | None = ...,
+        secret: _builtins.str = ...,
+        revision: _policy_pb2.PolicyRevision | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "revision", b"revision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "revision", b"revision", "secret", b"secret"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateApiKeyResponse: _TypeAlias = CreateApiKeyResponse  # noqa: Y015
+
+@_typing.final
+class ListApiKeysRequest(_message.Message):
+    """Which page of API keys."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_ENDED_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    """Only those of this principal. Empty: all."""
+    page_size: _builtins.int
+    """1 to 1,000. 0: 100."""
+    page_token: _builtins.str
+    """`next_page_token` of the page before."""
+    include_ended: _builtins.bool
+    """Also revoked and expired ones."""
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        include_ended: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_ended", b"include_ended", "page_size", b"page_size", "page_token", b"page_token", "principal", b"principal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApiKeysRequest: _TypeAlias = ListApiKeysRequest  # noqa: Y015
+
+@_typing.final
+class ListApiKeysResponse(_message.Message):
+    """A page of API keys, newest first."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEYS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty: the last page."""
+    @_builtins.property
+    def api_keys(self) -> _containers.RepeatedCompositeFieldContainer[_policy_pb2.ApiKey]:
+        """The keys."""
+
+    def __init__(
+        self,
+        *,
+        api_keys: _abc.Iterable[_policy_pb2.ApiKey] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_keys", b"api_keys", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApiKeysResponse: _TypeAlias = ListApiKeysResponse  # noqa: Y015
+
+@_typing.final
+class RevokeApiKeyRequest(_message.Message):
+    """Which API key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    COMMENT_FIELD_NUMBER: _builtins.int
+    WAIT_FOR_ACKS_FIELD_NUMBER: _builtins.int
+    key_id: _builtins.str
+    """Required."""
+    comment: _builtins.str
+    """Why, for the history. Up to 1,024 bytes."""
+    @_builtins.property
+    def wait_for_acks(self) -> _duration_pb2.Duration:
+        """How long to wait for the data planes, at most 60 s. Absent: answer at once."""
+
+    def __init__(
+        self,
+        *,
+        key_id: _builtins.str = ...,
+        comment: _builtins.str = ...,
+        wait_for_acks: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["wait_for_acks", b"wait_for_acks"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["comment", b"comment", "key_id", b"key_id", "wait_for_acks", b"wait_for_acks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeApiKeyRequest: _TypeAlias = RevokeApiKeyRequest  # noqa: Y015
+
+@_typing.final
+class RevokeApiKeyResponse(_message.Message):
+    """What became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEY_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    PROPAGATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def api_key(self) -> _policy_pb2.ApiKey:
+        """As it is now. Revoking twice changes nothing."""
+
+    @_builtins.property
+    def revision(self) -> _policy_pb2.PolicyRevision:
+        """The revision that takes it from data planes."""
+
+    @_builtins.property
+    def propagation(self) -> _policy_pb2.PropagationSummary:
+        """How far it has come."""
+
+    def __init__(
+        self,
+        *,
+        api_key: _policy_pb2.ApiKey | None = ...,
+        revision: _policy_pb2.PolicyRevision | None = ...,
+        propagation: _policy_pb2.PropagationSummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "propagation", b"propagation", "revision", b"revision"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "propagation", b"propagation", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeApiKeyResponse: _TypeAlias = RevokeApiKeyResponse  # noqa: Y015

@@ -66,6 +66,41 @@ class PolicyAdminServiceStub:
                 request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesRequest.SerializeToString,
                 response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesResponse.FromString,
                 _registered_method=True)
+        self.WatchDataPlaneStatuses = channel.unary_stream(
+                '/memplane.v1.PolicyAdminService/WatchDataPlaneStatuses',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesResponse.FromString,
+                _registered_method=True)
+        self.DiffPolicySet = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/DiffPolicySet',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetResponse.FromString,
+                _registered_method=True)
+        self.RollbackPolicySet = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/RollbackPolicySet',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetResponse.FromString,
+                _registered_method=True)
+        self.ExplainDecision = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/ExplainDecision',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionResponse.FromString,
+                _registered_method=True)
+        self.CreateApiKey = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/CreateApiKey',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyResponse.FromString,
+                _registered_method=True)
+        self.ListApiKeys = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/ListApiKeys',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysResponse.FromString,
+                _registered_method=True)
+        self.RevokeApiKey = channel.unary_unary(
+                '/memplane.v1.PolicyAdminService/RevokeApiKey',
+                request_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyRequest.SerializeToString,
+                response_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyResponse.FromString,
+                _registered_method=True)
 
 
 class PolicyAdminServiceServicer:
@@ -115,6 +150,57 @@ class PolicyAdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchDataPlaneStatuses(self, request, context):
+        """Sends every data plane that has been heard, then each that changes. Needs `policy.read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiffPolicySet(self, request, context):
+        """Tells what would change: values before and after, and who would gain or lose access. Needs `policy.read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollbackPolicySet(self, request, context):
+        """Puts the documents of an earlier revision in force, as a new generation. API keys stay as they are. Needs
+        `policy.reload`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExplainDecision(self, request, context):
+        """Tells whether a principal may do something in a namespace, and the rule that decides. Needs `policy.read` on that
+        namespace.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateApiKey(self, request, context):
+        """Makes an API key for a principal; it is shown once, its hash is kept. Needs `policy.reload`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListApiKeys(self, request, context):
+        """Lists API keys made by CreateApiKey, newest first, without their secrets. Needs `policy.read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeApiKey(self, request, context):
+        """Makes an API key worthless, on every data plane as soon as it has the new generation. Needs `policy.reload`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PolicyAdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -147,6 +233,41 @@ def add_PolicyAdminServiceServicer_to_server(servicer, server):
                     servicer.ListDataPlaneStatuses,
                     request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesRequest.FromString,
                     response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesResponse.SerializeToString,
+            ),
+            'WatchDataPlaneStatuses': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchDataPlaneStatuses,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesResponse.SerializeToString,
+            ),
+            'DiffPolicySet': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiffPolicySet,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetResponse.SerializeToString,
+            ),
+            'RollbackPolicySet': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollbackPolicySet,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetResponse.SerializeToString,
+            ),
+            'ExplainDecision': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainDecision,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionResponse.SerializeToString,
+            ),
+            'CreateApiKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateApiKey,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyResponse.SerializeToString,
+            ),
+            'ListApiKeys': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListApiKeys,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysResponse.SerializeToString,
+            ),
+            'RevokeApiKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeApiKey,
+                    request_deserializer=memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyRequest.FromString,
+                    response_serializer=memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -313,6 +434,195 @@ class PolicyAdminService:
             '/memplane.v1.PolicyAdminService/ListDataPlaneStatuses',
             memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesRequest.SerializeToString,
             memplane_dot_v1_dot_policy__admin__service__pb2.ListDataPlaneStatusesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchDataPlaneStatuses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/WatchDataPlaneStatuses',
+            memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.WatchDataPlaneStatusesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiffPolicySet(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/DiffPolicySet',
+            memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.DiffPolicySetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollbackPolicySet(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/RollbackPolicySet',
+            memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.RollbackPolicySetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainDecision(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/ExplainDecision',
+            memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.ExplainDecisionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateApiKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/CreateApiKey',
+            memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.CreateApiKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListApiKeys(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/ListApiKeys',
+            memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.ListApiKeysResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeApiKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/memplane.v1.PolicyAdminService/RevokeApiKey',
+            memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyRequest.SerializeToString,
+            memplane_dot_v1_dot_policy__admin__service__pb2.RevokeApiKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

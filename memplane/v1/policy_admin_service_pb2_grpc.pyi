@@ -47,6 +47,24 @@ class PolicyAdminServiceStub:
     """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace."""
     ListDataPlaneStatuses: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListDataPlaneStatusesRequest, _policy_admin_service_pb2.ListDataPlaneStatusesResponse]
     """Lists the data planes that have been heard. Needs `policy.read`."""
+    WatchDataPlaneStatuses: _grpc.UnaryStreamMultiCallable[_policy_admin_service_pb2.WatchDataPlaneStatusesRequest, _policy_admin_service_pb2.WatchDataPlaneStatusesResponse]
+    """Sends every data plane that has been heard, then each that changes. Needs `policy.read`."""
+    DiffPolicySet: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.DiffPolicySetRequest, _policy_admin_service_pb2.DiffPolicySetResponse]
+    """Tells what would change: values before and after, and who would gain or lose access. Needs `policy.read`."""
+    RollbackPolicySet: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.RollbackPolicySetRequest, _policy_admin_service_pb2.RollbackPolicySetResponse]
+    """Puts the documents of an earlier revision in force, as a new generation. API keys stay as they are. Needs
+    `policy.reload`.
+    """
+    ExplainDecision: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ExplainDecisionRequest, _policy_admin_service_pb2.ExplainDecisionResponse]
+    """Tells whether a principal may do something in a namespace, and the rule that decides. Needs `policy.read` on that
+    namespace.
+    """
+    CreateApiKey: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.CreateApiKeyRequest, _policy_admin_service_pb2.CreateApiKeyResponse]
+    """Makes an API key for a principal; it is shown once, its hash is kept. Needs `policy.reload`."""
+    ListApiKeys: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListApiKeysRequest, _policy_admin_service_pb2.ListApiKeysResponse]
+    """Lists API keys made by CreateApiKey, newest first, without their secrets. Needs `policy.read`."""
+    RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_policy_admin_service_pb2.RevokeApiKeyRequest, _policy_admin_service_pb2.RevokeApiKeyResponse]
+    """Makes an API key worthless, on every data plane as soon as it has the new generation. Needs `policy.reload`."""
 
 @_typing.type_check_only
 class PolicyAdminServiceAsyncStub(PolicyAdminServiceStub):
@@ -67,6 +85,24 @@ class PolicyAdminServiceAsyncStub(PolicyAdminServiceStub):
     """Tells the policy that governs a namespace, and where each value comes from. Needs `policy.read` on that namespace."""
     ListDataPlaneStatuses: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListDataPlaneStatusesRequest, _policy_admin_service_pb2.ListDataPlaneStatusesResponse]  # type: ignore[assignment]
     """Lists the data planes that have been heard. Needs `policy.read`."""
+    WatchDataPlaneStatuses: _aio.UnaryStreamMultiCallable[_policy_admin_service_pb2.WatchDataPlaneStatusesRequest, _policy_admin_service_pb2.WatchDataPlaneStatusesResponse]  # type: ignore[assignment]
+    """Sends every data plane that has been heard, then each that changes. Needs `policy.read`."""
+    DiffPolicySet: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.DiffPolicySetRequest, _policy_admin_service_pb2.DiffPolicySetResponse]  # type: ignore[assignment]
+    """Tells what would change: values before and after, and who would gain or lose access. Needs `policy.read`."""
+    RollbackPolicySet: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.RollbackPolicySetRequest, _policy_admin_service_pb2.RollbackPolicySetResponse]  # type: ignore[assignment]
+    """Puts the documents of an earlier revision in force, as a new generation. API keys stay as they are. Needs
+    `policy.reload`.
+    """
+    ExplainDecision: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ExplainDecisionRequest, _policy_admin_service_pb2.ExplainDecisionResponse]  # type: ignore[assignment]
+    """Tells whether a principal may do something in a namespace, and the rule that decides. Needs `policy.read` on that
+    namespace.
+    """
+    CreateApiKey: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.CreateApiKeyRequest, _policy_admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
+    """Makes an API key for a principal; it is shown once, its hash is kept. Needs `policy.reload`."""
+    ListApiKeys: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.ListApiKeysRequest, _policy_admin_service_pb2.ListApiKeysResponse]  # type: ignore[assignment]
+    """Lists API keys made by CreateApiKey, newest first, without their secrets. Needs `policy.read`."""
+    RevokeApiKey: _aio.UnaryUnaryMultiCallable[_policy_admin_service_pb2.RevokeApiKeyRequest, _policy_admin_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
+    """Makes an API key worthless, on every data plane as soon as it has the new generation. Needs `policy.reload`."""
 
 class PolicyAdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """Changes and shows policy, and shows which data plane runs which version. Credentials travel as metadata
@@ -120,5 +156,65 @@ class PolicyAdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_policy_admin_service_pb2.ListDataPlaneStatusesResponse, _abc.Awaitable[_policy_admin_service_pb2.ListDataPlaneStatusesResponse]]:
         """Lists the data planes that have been heard. Needs `policy.read`."""
+
+    @_abc_1.abstractmethod
+    def WatchDataPlaneStatuses(
+        self,
+        request: _policy_admin_service_pb2.WatchDataPlaneStatusesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_policy_admin_service_pb2.WatchDataPlaneStatusesResponse], _abc.AsyncIterator[_policy_admin_service_pb2.WatchDataPlaneStatusesResponse]]:
+        """Sends every data plane that has been heard, then each that changes. Needs `policy.read`."""
+
+    @_abc_1.abstractmethod
+    def DiffPolicySet(
+        self,
+        request: _policy_admin_service_pb2.DiffPolicySetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.DiffPolicySetResponse, _abc.Awaitable[_policy_admin_service_pb2.DiffPolicySetResponse]]:
+        """Tells what would change: values before and after, and who would gain or lose access. Needs `policy.read`."""
+
+    @_abc_1.abstractmethod
+    def RollbackPolicySet(
+        self,
+        request: _policy_admin_service_pb2.RollbackPolicySetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.RollbackPolicySetResponse, _abc.Awaitable[_policy_admin_service_pb2.RollbackPolicySetResponse]]:
+        """Puts the documents of an earlier revision in force, as a new generation. API keys stay as they are. Needs
+        `policy.reload`.
+        """
+
+    @_abc_1.abstractmethod
+    def ExplainDecision(
+        self,
+        request: _policy_admin_service_pb2.ExplainDecisionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.ExplainDecisionResponse, _abc.Awaitable[_policy_admin_service_pb2.ExplainDecisionResponse]]:
+        """Tells whether a principal may do something in a namespace, and the rule that decides. Needs `policy.read` on that
+        namespace.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateApiKey(
+        self,
+        request: _policy_admin_service_pb2.CreateApiKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.CreateApiKeyResponse, _abc.Awaitable[_policy_admin_service_pb2.CreateApiKeyResponse]]:
+        """Makes an API key for a principal; it is shown once, its hash is kept. Needs `policy.reload`."""
+
+    @_abc_1.abstractmethod
+    def ListApiKeys(
+        self,
+        request: _policy_admin_service_pb2.ListApiKeysRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.ListApiKeysResponse, _abc.Awaitable[_policy_admin_service_pb2.ListApiKeysResponse]]:
+        """Lists API keys made by CreateApiKey, newest first, without their secrets. Needs `policy.read`."""
+
+    @_abc_1.abstractmethod
+    def RevokeApiKey(
+        self,
+        request: _policy_admin_service_pb2.RevokeApiKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_admin_service_pb2.RevokeApiKeyResponse, _abc.Awaitable[_policy_admin_service_pb2.RevokeApiKeyResponse]]:
+        """Makes an API key worthless, on every data plane as soon as it has the new generation. Needs `policy.reload`."""
 
 def add_PolicyAdminServiceServicer_to_server(servicer: PolicyAdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -27,7 +27,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18memplane/v1/policy.proto\x12\x0bmemplane.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"/\n\x0ePolicyDocument\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x9e\x01\n\x10PolicyDiagnostic\x12\x31\n\x08severity\x18\x01 \x01(\x0e\x32\x1f.memplane.v1.DiagnosticSeverity\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0c\n\x04\x66ile\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\x05\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\x05\x12\x0c\n\x04path\x18\x07 \x01(\t\"\xda\x01\n\x0ePolicyRevision\x12\x14\n\x0cversion_info\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x61uthor\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\x12\x0e\n\x06origin\x18\x06 \x01(\t\x12.\n\tdocuments\x18\x07 \x03(\x0b\x32\x1b.memplane.v1.PolicyDocument\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\"\x80\x01\n\x0ePolicySnapshot\x12\x14\n\x0cversion_info\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bpolicy_json\x18\x04 \x01(\x0c\"J\n\x14SignedPolicySnapshot\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\x12\x0e\n\x06key_id\x18\x03 \x01(\t\"\xcd\x01\n\x08NodeInfo\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x31\n\x06labels\x18\x02 \x03(\x0b\x32!.memplane.v1.NodeInfo.LabelsEntry\x12\r\n\x05\x62uild\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbe\x02\n\rBackendStatus\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x0f\n\x07healthy\x18\x03 \x01(\x08\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0b\n\x03lag\x18\x05 \x01(\x03\x12\x0e\n\x06server\x18\x06 \x01(\t\x12*\n\x07latency\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\x08problems\x18\x08 \x03(\x0b\x32\x1b.memplane.v1.BackendProblem\x12\x14\n\x0c\x64\x65\x61\x64_letters\x18\t \x01(\x03\x12.\n\x0boldest_wait\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08\x62reakers\x18\x0b \x03(\x0b\x32\x1a.memplane.v1.BreakerStatus\"\x9e\x01\n\rBreakerStatus\x12\x12\n\noperations\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0e\x32\x19.memplane.v1.BreakerState\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0copened_count\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"/\n\x0e\x42\x61\x63kendProblem\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xab\x01\n\nNodeReport\x12,\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1a.memplane.v1.BackendStatus\x12\x30\n\rpolicy_origin\x18\x02 \x01(\x0e\x32\x19.memplane.v1.PolicyOrigin\x12\x12\n\ncall_count\x18\x03 \x01(\x03\x12\x13\n\x0b\x65rror_count\x18\x04 \x01(\x03\x12\x14\n\x0cmemory_count\x18\x05 \x01(\x03\"\xc0\x02\n\x0f\x44\x61taPlaneStatus\x12#\n\x04node\x18\x01 \x01(\x0b\x32\x15.memplane.v1.NodeInfo\x12*\n\nsync_state\x18\x02 \x01(\x0e\x32\x16.memplane.v1.SyncState\x12\x14\n\x0cversion_info\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x11\n\tconnected\x18\x05 \x01(\x08\x12\x32\n\x0elast_seen_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x61\x63k_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x65rror_detail\x18\x08 \x01(\t\x12\'\n\x06report\x18\t \x01(\x0b\x32\x17.memplane.v1.NodeReport\"i\n\x12PropagationSummary\x12\x11\n\tconnected\x18\x01 \x01(\x05\x12\r\n\x05\x61\x63ked\x18\x02 \x01(\x05\x12\x0e\n\x06nacked\x18\x03 \x01(\x05\x12\x0f\n\x07pending\x18\x04 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x05 \x01(\x08\"p\n\x0e\x45\x66\x66\x65\x63tiveValue\x12\x0c\n\x04path\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x0c\n\x04\x66ile\x18\x03 \x01(\t\x12\x0c\n\x04line\x18\x04 \x01(\x05\x12\r\n\x05layer\x18\x05 \x01(\t*y\n\x12\x44iagnosticSeverity\x12#\n\x1f\x44IAGNOSTIC_SEVERITY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x44IAGNOSTIC_SEVERITY_ERROR\x10\x01\x12\x1f\n\x1b\x44IAGNOSTIC_SEVERITY_WARNING\x10\x02*\x83\x01\n\tSyncState\x12\x1a\n\x16SYNC_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11SYNC_STATE_SYNCED\x10\x01\x12\x14\n\x10SYNC_STATE_STALE\x10\x02\x12\x14\n\x10SYNC_STATE_ERROR\x10\x03\x12\x17\n\x13SYNC_STATE_NOT_SENT\x10\x04*k\n\x0cPolicyOrigin\x12\x1d\n\x19POLICY_ORIGIN_UNSPECIFIED\x10\x00\x12\x1f\n\x1bPOLICY_ORIGIN_CONTROL_PLANE\x10\x01\x12\x1b\n\x17POLICY_ORIGIN_LAST_GOOD\x10\x02*|\n\x0c\x42reakerState\x12\x1d\n\x19\x42REAKER_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x42REAKER_STATE_CLOSED\x10\x01\x12\x16\n\x12\x42REAKER_STATE_OPEN\x10\x02\x12\x1b\n\x17\x42REAKER_STATE_HALF_OPEN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18memplane/v1/policy.proto\x12\x0bmemplane.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"/\n\x0ePolicyDocument\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x9e\x01\n\x10PolicyDiagnostic\x12\x31\n\x08severity\x18\x01 \x01(\x0e\x32\x1f.memplane.v1.DiagnosticSeverity\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0c\n\x04\x66ile\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\x05\x12\x0e\n\x06\x63olumn\x18\x06 \x01(\x05\x12\x0c\n\x04path\x18\x07 \x01(\t\"\xda\x01\n\x0ePolicyRevision\x12\x14\n\x0cversion_info\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x61uthor\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\x12\x0e\n\x06origin\x18\x06 \x01(\t\x12.\n\tdocuments\x18\x07 \x03(\x0b\x32\x1b.memplane.v1.PolicyDocument\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\"\xab\x01\n\x0ePolicySnapshot\x12\x14\n\x0cversion_info\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bpolicy_json\x18\x04 \x01(\x0c\x12)\n\x08\x61pi_keys\x18\x05 \x03(\x0b\x32\x17.memplane.v1.ApiKeyHash\"p\n\nApiKeyHash\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06key_id\x18\x04 \x01(\t\"\xe3\x01\n\x06\x41piKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0brevoke_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x0e\n\x06\x61uthor\x18\x07 \x01(\t\"\x8c\x01\n\x11PolicyValueChange\x12\x0c\n\x04path\x18\x01 \x01(\t\x12&\n\x06\x62\x65\x66ore\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value\x12%\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x0c\n\x04\x66ile\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\x05\"\x9d\x01\n\x0c\x41\x63\x63\x65ssChange\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x12\n\npermission\x18\x03 \x01(\t\x12)\n\x06\x62\x65\x66ore\x18\x04 \x01(\x0e\x32\x19.memplane.v1.AccessExtent\x12(\n\x05\x61\x66ter\x18\x05 \x01(\x0e\x32\x19.memplane.v1.AccessExtent\"\x92\x01\n\nAccessRule\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x13\n\x0bpermissions\x18\x03 \x03(\t\x12\x0f\n\x07through\x18\x04 \x03(\t\x12\x0c\n\x04\x66ile\x18\x05 \x01(\t\x12\x0c\n\x04line\x18\x06 \x01(\x05\x12\x0c\n\x04path\x18\x07 \x01(\t\x12\x11\n\tcondition\x18\x08 \x01(\t\"J\n\x14SignedPolicySnapshot\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\x12\x0e\n\x06key_id\x18\x03 \x01(\t\"\xcd\x01\n\x08NodeInfo\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x31\n\x06labels\x18\x02 \x03(\x0b\x32!.memplane.v1.NodeInfo.LabelsEntry\x12\r\n\x05\x62uild\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xbe\x02\n\rBackendStatus\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x0f\n\x07healthy\x18\x03 \x01(\x08\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0b\n\x03lag\x18\x05 \x01(\x03\x12\x0e\n\x06server\x18\x06 \x01(\t\x12*\n\x07latency\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\x08problems\x18\x08 \x03(\x0b\x32\x1b.memplane.v1.BackendProblem\x12\x14\n\x0c\x64\x65\x61\x64_letters\x18\t \x01(\x03\x12.\n\x0boldest_wait\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08\x62reakers\x18\x0b \x03(\x0b\x32\x1a.memplane.v1.BreakerStatus\"\x9e\x01\n\rBreakerStatus\x12\x12\n\noperations\x18\x01 \x01(\t\x12(\n\x05state\x18\x02 \x01(\x0e\x32\x19.memplane.v1.BreakerState\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0copened_count\x18\x04 \x01(\x03\x12\x0e\n\x06reason\x18\x05 \x01(\t\"/\n\x0e\x42\x61\x63kendProblem\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xe5\x02\n\nNodeReport\x12,\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1a.memplane.v1.BackendStatus\x12\x30\n\rpolicy_origin\x18\x02 \x01(\x0e\x32\x19.memplane.v1.PolicyOrigin\x12\x12\n\ncall_count\x18\x03 \x01(\x03\x12\x13\n\x0b\x65rror_count\x18\x04 \x01(\x03\x12\x14\n\x0cmemory_count\x18\x05 \x01(\x03\x12\x34\n\x10policy_load_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x12\x63ontrol_plane_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0cstale_action\x18\x08 \x01(\t\x12\x34\n\x0c\x63\x65rtificates\x18\t \x03(\x0b\x32\x1e.memplane.v1.CertificateStatus\"w\n\x11\x43\x65rtificateStatus\x12\x0f\n\x07purpose\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07problem\x18\x04 \x01(\t\"\xef\x02\n\x0f\x44\x61taPlaneStatus\x12#\n\x04node\x18\x01 \x01(\x0b\x32\x15.memplane.v1.NodeInfo\x12*\n\nsync_state\x18\x02 \x01(\x0e\x32\x16.memplane.v1.SyncState\x12\x14\n\x0cversion_info\x18\x03 \x01(\t\x12\x12\n\ngeneration\x18\x04 \x01(\x03\x12\x11\n\tconnected\x18\x05 \x01(\x08\x12\x32\n\x0elast_seen_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x61\x63k_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x65rror_detail\x18\x08 \x01(\t\x12\'\n\x06report\x18\t \x01(\x0b\x32\x17.memplane.v1.NodeReport\x12-\n\npolicy_age\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\"i\n\x12PropagationSummary\x12\x11\n\tconnected\x18\x01 \x01(\x05\x12\r\n\x05\x61\x63ked\x18\x02 \x01(\x05\x12\x0e\n\x06nacked\x18\x03 \x01(\x05\x12\x0f\n\x07pending\x18\x04 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x05 \x01(\x08\"p\n\x0e\x45\x66\x66\x65\x63tiveValue\x12\x0c\n\x04path\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value\x12\x0c\n\x04\x66ile\x18\x03 \x01(\t\x12\x0c\n\x04line\x18\x04 \x01(\x05\x12\r\n\x05layer\x18\x05 \x01(\t*y\n\x12\x44iagnosticSeverity\x12#\n\x1f\x44IAGNOSTIC_SEVERITY_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x44IAGNOSTIC_SEVERITY_ERROR\x10\x01\x12\x1f\n\x1b\x44IAGNOSTIC_SEVERITY_WARNING\x10\x02*{\n\x0c\x41\x63\x63\x65ssExtent\x12\x1d\n\x19\x41\x43\x43\x45SS_EXTENT_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41\x43\x43\x45SS_EXTENT_NONE\x10\x01\x12\x1d\n\x19\x41\x43\x43\x45SS_EXTENT_CONDITIONAL\x10\x02\x12\x15\n\x11\x41\x43\x43\x45SS_EXTENT_ALL\x10\x03*\x83\x01\n\tSyncState\x12\x1a\n\x16SYNC_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11SYNC_STATE_SYNCED\x10\x01\x12\x14\n\x10SYNC_STATE_STALE\x10\x02\x12\x14\n\x10SYNC_STATE_ERROR\x10\x03\x12\x17\n\x13SYNC_STATE_NOT_SENT\x10\x04*k\n\x0cPolicyOrigin\x12\x1d\n\x19POLICY_ORIGIN_UNSPECIFIED\x10\x00\x12\x1f\n\x1bPOLICY_ORIGIN_CONTROL_PLANE\x10\x01\x12\x1b\n\x17POLICY_ORIGIN_LAST_GOOD\x10\x02*|\n\x0c\x42reakerState\x12\x1d\n\x19\x42REAKER_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x42REAKER_STATE_CLOSED\x10\x01\x12\x16\n\x12\x42REAKER_STATE_OPEN\x10\x02\x12\x1b\n\x17\x42REAKER_STATE_HALF_OPEN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,14 +36,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_NODEINFO_LABELSENTRY']._loaded_options = None
   _globals['_NODEINFO_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_DIAGNOSTICSEVERITY']._serialized_start=2231
-  _globals['_DIAGNOSTICSEVERITY']._serialized_end=2352
-  _globals['_SYNCSTATE']._serialized_start=2355
-  _globals['_SYNCSTATE']._serialized_end=2486
-  _globals['_POLICYORIGIN']._serialized_start=2488
-  _globals['_POLICYORIGIN']._serialized_end=2595
-  _globals['_BREAKERSTATE']._serialized_start=2597
-  _globals['_BREAKERSTATE']._serialized_end=2721
+  _globals['_DIAGNOSTICSEVERITY']._serialized_start=3424
+  _globals['_DIAGNOSTICSEVERITY']._serialized_end=3545
+  _globals['_ACCESSEXTENT']._serialized_start=3547
+  _globals['_ACCESSEXTENT']._serialized_end=3670
+  _globals['_SYNCSTATE']._serialized_start=3673
+  _globals['_SYNCSTATE']._serialized_end=3804
+  _globals['_POLICYORIGIN']._serialized_start=3806
+  _globals['_POLICYORIGIN']._serialized_end=3913
+  _globals['_BREAKERSTATE']._serialized_start=3915
+  _globals['_BREAKERSTATE']._serialized_end=4039
   _globals['_POLICYDOCUMENT']._serialized_start=136
   _globals['_POLICYDOCUMENT']._serialized_end=183
   _globals['_POLICYDIAGNOSTIC']._serialized_start=186
@@ -51,25 +53,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_POLICYREVISION']._serialized_start=347
   _globals['_POLICYREVISION']._serialized_end=565
   _globals['_POLICYSNAPSHOT']._serialized_start=568
-  _globals['_POLICYSNAPSHOT']._serialized_end=696
-  _globals['_SIGNEDPOLICYSNAPSHOT']._serialized_start=698
-  _globals['_SIGNEDPOLICYSNAPSHOT']._serialized_end=772
-  _globals['_NODEINFO']._serialized_start=775
-  _globals['_NODEINFO']._serialized_end=980
-  _globals['_NODEINFO_LABELSENTRY']._serialized_start=935
-  _globals['_NODEINFO_LABELSENTRY']._serialized_end=980
-  _globals['_BACKENDSTATUS']._serialized_start=983
-  _globals['_BACKENDSTATUS']._serialized_end=1301
-  _globals['_BREAKERSTATUS']._serialized_start=1304
-  _globals['_BREAKERSTATUS']._serialized_end=1462
-  _globals['_BACKENDPROBLEM']._serialized_start=1464
-  _globals['_BACKENDPROBLEM']._serialized_end=1511
-  _globals['_NODEREPORT']._serialized_start=1514
-  _globals['_NODEREPORT']._serialized_end=1685
-  _globals['_DATAPLANESTATUS']._serialized_start=1688
-  _globals['_DATAPLANESTATUS']._serialized_end=2008
-  _globals['_PROPAGATIONSUMMARY']._serialized_start=2010
-  _globals['_PROPAGATIONSUMMARY']._serialized_end=2115
-  _globals['_EFFECTIVEVALUE']._serialized_start=2117
-  _globals['_EFFECTIVEVALUE']._serialized_end=2229
+  _globals['_POLICYSNAPSHOT']._serialized_end=739
+  _globals['_APIKEYHASH']._serialized_start=741
+  _globals['_APIKEYHASH']._serialized_end=853
+  _globals['_APIKEY']._serialized_start=856
+  _globals['_APIKEY']._serialized_end=1083
+  _globals['_POLICYVALUECHANGE']._serialized_start=1086
+  _globals['_POLICYVALUECHANGE']._serialized_end=1226
+  _globals['_ACCESSCHANGE']._serialized_start=1229
+  _globals['_ACCESSCHANGE']._serialized_end=1386
+  _globals['_ACCESSRULE']._serialized_start=1389
+  _globals['_ACCESSRULE']._serialized_end=1535
+  _globals['_SIGNEDPOLICYSNAPSHOT']._serialized_start=1537
+  _globals['_SIGNEDPOLICYSNAPSHOT']._serialized_end=1611
+  _globals['_NODEINFO']._serialized_start=1614
+  _globals['_NODEINFO']._serialized_end=1819
+  _globals['_NODEINFO_LABELSENTRY']._serialized_start=1774
+  _globals['_NODEINFO_LABELSENTRY']._serialized_end=1819
+  _globals['_BACKENDSTATUS']._serialized_start=1822
+  _globals['_BACKENDSTATUS']._serialized_end=2140
+  _globals['_BREAKERSTATUS']._serialized_start=2143
+  _globals['_BREAKERSTATUS']._serialized_end=2301
+  _globals['_BACKENDPROBLEM']._serialized_start=2303
+  _globals['_BACKENDPROBLEM']._serialized_end=2350
+  _globals['_NODEREPORT']._serialized_start=2353
+  _globals['_NODEREPORT']._serialized_end=2710
+  _globals['_CERTIFICATESTATUS']._serialized_start=2712
+  _globals['_CERTIFICATESTATUS']._serialized_end=2831
+  _globals['_DATAPLANESTATUS']._serialized_start=2834
+  _globals['_DATAPLANESTATUS']._serialized_end=3201
+  _globals['_PROPAGATIONSUMMARY']._serialized_start=3203
+  _globals['_PROPAGATIONSUMMARY']._serialized_end=3308
+  _globals['_EFFECTIVEVALUE']._serialized_start=3310
+  _globals['_EFFECTIVEVALUE']._serialized_end=3422
 # @@protoc_insertion_point(module_scope)

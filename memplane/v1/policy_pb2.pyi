@@ -46,6 +46,34 @@ DIAGNOSTIC_SEVERITY_WARNING: DiagnosticSeverity.ValueType  # 2
 """The set is accepted; somebody should look."""
 Global___DiagnosticSeverity: _TypeAlias = DiagnosticSeverity  # noqa: Y015
 
+class _AccessExtent:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AccessExtentEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AccessExtent.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ACCESS_EXTENT_UNSPECIFIED: _AccessExtent.ValueType  # 0
+    """Never sent."""
+    ACCESS_EXTENT_NONE: _AccessExtent.ValueType  # 1
+    """Nothing."""
+    ACCESS_EXTENT_CONDITIONAL: _AccessExtent.ValueType  # 2
+    """The memories that conditions name."""
+    ACCESS_EXTENT_ALL: _AccessExtent.ValueType  # 3
+    """All."""
+
+class AccessExtent(_AccessExtent, metaclass=_AccessExtentEnumTypeWrapper):
+    """How much of a subtree a permission covers."""
+
+ACCESS_EXTENT_UNSPECIFIED: AccessExtent.ValueType  # 0
+"""Never sent."""
+ACCESS_EXTENT_NONE: AccessExtent.ValueType  # 1
+"""Nothing."""
+ACCESS_EXTENT_CONDITIONAL: AccessExtent.ValueType  # 2
+"""The memories that conditions name."""
+ACCESS_EXTENT_ALL: AccessExtent.ValueType  # 3
+"""All."""
+Global___AccessExtent: _TypeAlias = AccessExtent  # noqa: Y015
+
 class _SyncState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -266,6 +294,7 @@ class PolicySnapshot(_message.Message):
     GENERATION_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     POLICY_JSON_FIELD_NUMBER: _builtins.int
+    API_KEYS_FIELD_NUMBER: _builtins.int
     version_info: _builtins.str
     """Digest of the documents' content."""
     generation: _builtins.int
@@ -276,6 +305,10 @@ class PolicySnapshot(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was compiled."""
 
+    @_builtins.property
+    def api_keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApiKeyHash]:
+        """API keys that stand beside the policy: neither revoked nor expired when this was made."""
+
     def __init__(
         self,
         *,
@@ -283,14 +316,239 @@ class PolicySnapshot(_message.Message):
         generation: _builtins.int = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         policy_json: _builtins.bytes = ...,
+        api_keys: _abc.Iterable[Global___ApiKeyHash] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "generation", b"generation", "policy_json", b"policy_json", "version_info", b"version_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_keys", b"api_keys", "create_time", b"create_time", "generation", b"generation", "policy_json", b"policy_json", "version_info", b"version_info"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PolicySnapshot: _TypeAlias = PolicySnapshot  # noqa: Y015
+
+@_typing.final
+class ApiKeyHash(_message.Message):
+    """An API key as data planes know it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SHA256_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    sha256: _builtins.str
+    """SHA-256 of the key, 64 hex digits."""
+    principal: _builtins.str
+    """Whose it is."""
+    key_id: _builtins.str
+    """Public id of the key."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends. Absent: it does not."""
+
+    def __init__(
+        self,
+        *,
+        sha256: _builtins.str = ...,
+        principal: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        key_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "key_id", b"key_id", "principal", b"principal", "sha256", b"sha256"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApiKeyHash: _TypeAlias = ApiKeyHash  # noqa: Y015
+
+@_typing.final
+class ApiKey(_message.Message):
+    """An API key as administrators see it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    REVOKE_TIME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    AUTHOR_FIELD_NUMBER: _builtins.int
+    key_id: _builtins.str
+    """Public id, the 8 hex digits after `mpk_`."""
+    principal: _builtins.str
+    """Whose it is."""
+    description: _builtins.str
+    """What it is for."""
+    author: _builtins.str
+    """Who made it."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was made."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends. Absent: it does not."""
+
+    @_builtins.property
+    def revoke_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was revoked. Absent: it was not."""
+
+    def __init__(
+        self,
+        *,
+        key_id: _builtins.str = ...,
+        principal: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        revoke_time: _timestamp_pb2.Timestamp | None = ...,
+        description: _builtins.str = ...,
+        author: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "key_id", b"key_id", "principal", b"principal", "revoke_time", b"revoke_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApiKey: _TypeAlias = ApiKey  # noqa: Y015
+
+@_typing.final
+class PolicyValueChange(_message.Message):
+    """How a value of the policy differs between two sets."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """Path, such as `write_policy.threshold` or `namespace_policy.overrides.dept.sales.write_policy.threshold`."""
+    file: _builtins.str
+    """Where it stands in the proposed documents (for a removed one: in those in force). Empty: built-in default."""
+    line: _builtins.int
+    """Line, from 1. 0: built-in default."""
+    @_builtins.property
+    def before(self) -> _struct_pb2.Value:
+        """Before. Absent: it was not there."""
+
+    @_builtins.property
+    def after(self) -> _struct_pb2.Value:
+        """After. Absent: it is not there."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        before: _struct_pb2.Value | None = ...,
+        after: _struct_pb2.Value | None = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "file", b"file", "line", b"line", "path", b"path"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PolicyValueChange: _TypeAlias = PolicyValueChange  # noqa: Y015
+
+@_typing.final
+class AccessChange(_message.Message):
+    """An access that somebody gains or loses: it holds for the namespace and everything below it that is not named itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    PERMISSION_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    principal: _builtins.str
+    """Principal id."""
+    namespace: _builtins.str
+    """Namespace subtree; `*`: everywhere."""
+    permission: _builtins.str
+    """Such as `memory.read`."""
+    before: Global___AccessExtent.ValueType
+    """Before."""
+    after: Global___AccessExtent.ValueType
+    """After."""
+    def __init__(
+        self,
+        *,
+        principal: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        permission: _builtins.str = ...,
+        before: Global___AccessExtent.ValueType = ...,
+        after: Global___AccessExtent.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "namespace", b"namespace", "permission", b"permission", "principal", b"principal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccessChange: _TypeAlias = AccessChange  # noqa: Y015
+
+@_typing.final
+class AccessRule(_message.Message):
+    """A grant, and the way that leads from a principal to it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EFFECT_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    PERMISSIONS_FIELD_NUMBER: _builtins.int
+    THROUGH_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    CONDITION_FIELD_NUMBER: _builtins.int
+    effect: _builtins.str
+    """`allow` or `deny`."""
+    namespace: _builtins.str
+    """Its namespace."""
+    file: _builtins.str
+    """File that it stands in."""
+    line: _builtins.int
+    """Line, from 1."""
+    path: _builtins.str
+    """Path of the grant, such as `rbac.roles.reader.grants[0]`."""
+    condition: _builtins.str
+    """Its conditions in words, such as `kinds FACT, PREFERENCE`. Empty: none."""
+    @_builtins.property
+    def permissions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its permissions."""
+
+    @_builtins.property
+    def through(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """How the principal comes by it: group and role names in order, such as `group analysts`, `role reader`. Empty: its
+        own.
+        """
+
+    def __init__(
+        self,
+        *,
+        effect: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        permissions: _abc.Iterable[_builtins.str] | None = ...,
+        through: _abc.Iterable[_builtins.str] | None = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+        path: _builtins.str = ...,
+        condition: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "effect", b"effect", "file", b"file", "line", b"line", "namespace", b"namespace", "path", b"path", "permissions", b"permissions", "through", b"through"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccessRule: _TypeAlias = AccessRule  # noqa: Y015
 
 @_typing.final
 class SignedPolicySnapshot(_message.Message):
@@ -533,6 +791,10 @@ class NodeReport(_message.Message):
     CALL_COUNT_FIELD_NUMBER: _builtins.int
     ERROR_COUNT_FIELD_NUMBER: _builtins.int
     MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    POLICY_LOAD_TIME_FIELD_NUMBER: _builtins.int
+    CONTROL_PLANE_TIME_FIELD_NUMBER: _builtins.int
+    STALE_ACTION_FIELD_NUMBER: _builtins.int
+    CERTIFICATES_FIELD_NUMBER: _builtins.int
     policy_origin: Global___PolicyOrigin.ValueType
     """Where its policy came from."""
     call_count: _builtins.int
@@ -541,9 +803,23 @@ class NodeReport(_message.Message):
     """Calls failed since start."""
     memory_count: _builtins.int
     """ACTIVE memories in its record store."""
+    stale_action: _builtins.str
+    """What it does because its policy is stale: empty, `serve`, `read_only` or `deny`."""
     @_builtins.property
     def backends(self) -> _containers.RepeatedCompositeFieldContainer[Global___BackendStatus]:
         """Its backends."""
+
+    @_builtins.property
+    def policy_load_time(self) -> _timestamp_pb2.Timestamp:
+        """When the policy that it serves from was put in force there."""
+
+    @_builtins.property
+    def control_plane_time(self) -> _timestamp_pb2.Timestamp:
+        """When it last heard of the control plane. Absent: never in this run."""
+
+    @_builtins.property
+    def certificates(self) -> _containers.RepeatedCompositeFieldContainer[Global___CertificateStatus]:
+        """Its certificates: its own, that of its client channel, and those that it trusts."""
 
     def __init__(
         self,
@@ -553,14 +829,54 @@ class NodeReport(_message.Message):
         call_count: _builtins.int = ...,
         error_count: _builtins.int = ...,
         memory_count: _builtins.int = ...,
+        policy_load_time: _timestamp_pb2.Timestamp | None = ...,
+        control_plane_time: _timestamp_pb2.Timestamp | None = ...,
+        stale_action: _builtins.str = ...,
+        certificates: _abc.Iterable[Global___CertificateStatus] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["control_plane_time", b"control_plane_time", "policy_load_time", b"policy_load_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backends", b"backends", "call_count", b"call_count", "error_count", b"error_count", "memory_count", b"memory_count", "policy_origin", b"policy_origin"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backends", b"backends", "call_count", b"call_count", "certificates", b"certificates", "control_plane_time", b"control_plane_time", "error_count", b"error_count", "memory_count", b"memory_count", "policy_load_time", b"policy_load_time", "policy_origin", b"policy_origin", "stale_action", b"stale_action"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NodeReport: _TypeAlias = NodeReport  # noqa: Y015
+
+@_typing.final
+class CertificateStatus(_message.Message):
+    """A certificate in use."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    purpose: _builtins.str
+    """`server`, `client` or `ca`."""
+    subject: _builtins.str
+    """Subject, for people."""
+    problem: _builtins.str
+    """Why the newest file is not in use, so that this one still is. Empty: it is."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends."""
+
+    def __init__(
+        self,
+        *,
+        purpose: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "problem", b"problem", "purpose", b"purpose", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CertificateStatus: _TypeAlias = CertificateStatus  # noqa: Y015
 
 @_typing.final
 class DataPlaneStatus(_message.Message):
@@ -577,6 +893,7 @@ class DataPlaneStatus(_message.Message):
     ACK_TIME_FIELD_NUMBER: _builtins.int
     ERROR_DETAIL_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
+    POLICY_AGE_FIELD_NUMBER: _builtins.int
     sync_state: Global___SyncState.ValueType
     """How it stands to the policy in force."""
     version_info: _builtins.str
@@ -603,6 +920,12 @@ class DataPlaneStatus(_message.Message):
     def report(self) -> Global___NodeReport:
         """What it told last."""
 
+    @_builtins.property
+    def policy_age(self) -> _duration_pb2.Duration:
+        """How old the policy that it serves from is: since it last heard the control plane say that it is in force. Absent:
+        unknown.
+        """
+
     def __init__(
         self,
         *,
@@ -615,10 +938,11 @@ class DataPlaneStatus(_message.Message):
         ack_time: _timestamp_pb2.Timestamp | None = ...,
         error_detail: _builtins.str = ...,
         report: Global___NodeReport | None = ...,
+        policy_age: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "last_seen_time", b"last_seen_time", "node", b"node", "report", b"report"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "last_seen_time", b"last_seen_time", "node", b"node", "policy_age", b"policy_age", "report", b"report"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "connected", b"connected", "error_detail", b"error_detail", "generation", b"generation", "last_seen_time", b"last_seen_time", "node", b"node", "report", b"report", "sync_state", b"sync_state", "version_info", b"version_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "connected", b"connected", "error_detail", b"error_detail", "generation", b"generation", "last_seen_time", b"last_seen_time", "node", b"node", "policy_age", b"policy_age", "report", b"report", "sync_state", b"sync_state", "version_info", b"version_info"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

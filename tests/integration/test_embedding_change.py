@@ -17,7 +17,7 @@ from dataplane.server.queries import read_search
 from dataplane.stores import Stores
 from memplane.client import write_request
 from memplane.client.maintenance import result_of
-from memplane.policy.model import BOOTSTRAP_ADMIN
+from memplane.policy.rbac import BOOTSTRAP_ADMIN
 from memplane.v1 import memory_service_pb2 as pb
 from tests.contract.pgvector import with_pgvector
 from tests.deadline import eventually, eventually_async

@@ -33,7 +33,8 @@ from dataplane.wiring import Surroundings, Wired, WireOptions, wire
 from memplane.errors import MemPlaneError
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import Grant, PolicySet, Principal, Rbac, RetrievePolicy, WritePolicy
+from memplane.policy.model import PolicySet, RetrievePolicy, WritePolicy
+from memplane.policy.rbac import Grant, Principal, Rbac
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.rpc.errors import code_of
 from memplane.v1 import maintenance_service_pb2 as maintenance_pb

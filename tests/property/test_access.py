@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memplane.policy.access import AccessIndex
-from memplane.policy.model import Grant, Principal, Rbac, Role
+from memplane.policy.rbac import Grant, Principal, Rbac, Role
 
 LABELS = ("a", "ab", "a-b", "a_", "sales", "salesforce", "sale")
 PERMISSIONS = ("memory.read", "memory.write", "policy.reload")

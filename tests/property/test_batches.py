@@ -29,7 +29,8 @@ from dataplane.wiring import Surroundings, WireOptions, wire
 from memplane.errors import MemPlaneError, PermissionDenied, RequestIdReused
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import Grant, PolicySet, Principal, Rbac
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import Grant, Principal, Rbac
 from memplane.policy.snapshot import PolicySnapshot
 from tests.integration.harness import NOW_US, FixtureClock, open_stores
 

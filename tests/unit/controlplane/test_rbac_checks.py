@@ -1,5 +1,5 @@
 from controlplane.rbac_checks import MAX_INCLUDES, administrators, rbac_problems
-from memplane.policy.model import Grant, Principal, Rbac, Role
+from memplane.policy.rbac import Grant, Principal, Rbac, Role
 
 RELOAD = Grant(namespace="*", permissions=("policy.reload",))
 NOT_RELOAD = Grant(namespace="*", permissions=("policy.reload",), effect="deny")

@@ -35,7 +35,8 @@ from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import Grant, PolicySet, Principal, Rbac, WritePolicy
+from memplane.policy.model import PolicySet, WritePolicy
+from memplane.policy.rbac import Grant, Principal, Rbac
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.process import SystemClock
 from memplane.v1 import memory_service_pb2 as pb

@@ -6,7 +6,8 @@ from dataplane.pipelines.caller import Caller
 from memplane.errors import PermissionDenied
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import Grant, PolicySet, Principal, Rbac
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import Grant, Principal, Rbac
 from memplane.policy.snapshot import PolicySnapshot
 
 GRANT = Grant(namespace="dept.sales", permissions=("memory.read",))

@@ -19,7 +19,8 @@ from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Examination
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import Grant, PolicySet, Principal, Rbac
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import Grant, Principal, Rbac
 from memplane.policy.snapshot import PolicySnapshot
 from tests.contract.builders import NOW_US, commit_of, fields_of, memory_of, vector_of
 from tests.unit.dataplane.pipelines.model_parts import NamedEmbedder

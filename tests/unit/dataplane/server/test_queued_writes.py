@@ -19,7 +19,8 @@ from dataplane.server.operations import OperationsService
 from memplane.errors import PermissionDenied
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import PolicySet, Rbac
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import Rbac
 from memplane.process import SystemClock
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import bind, new_server

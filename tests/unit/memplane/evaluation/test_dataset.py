@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memplane.evaluation.dataset import BadDataset, read_groups, safe_label
-from memplane.policy.model import is_namespace
+from memplane.policy.names import is_namespace
 
 MEMORY = {
     "group": "张曼婷",

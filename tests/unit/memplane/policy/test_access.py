@@ -5,7 +5,7 @@ import pytest
 
 from memplane.policy.access import AccessIndex, hash_api_key, new_api_key
 from memplane.policy.codec import InvalidPolicy
-from memplane.policy.model import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac, Role
+from memplane.policy.rbac import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac, Role
 
 KEY = new_api_key(bytes(range(36)))
 

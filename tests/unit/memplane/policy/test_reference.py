@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from memplane.builtin import policies_folder
-from memplane.policy.model import Grant, PolicySet, WriteRule
+from memplane.policy.model import PolicySet, WriteRule
+from memplane.policy.rbac import Grant
 from tools.generate_schema import SCHEMA, schema_text
 
 README = (policies_folder("default").parent / "README.md").read_text(encoding="utf-8")

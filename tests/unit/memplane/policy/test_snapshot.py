@@ -2,7 +2,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from memplane.policy.codec import InvalidPolicy, to_json
-from memplane.policy.model import BOOTSTRAP_ADMIN, PolicySet
+from memplane.policy.model import PolicySet
+from memplane.policy.rbac import BOOTSTRAP_ADMIN
 from memplane.policy.snapshot import UntrustedSnapshot, key_id, open_signed, sign
 from memplane.v1 import policy_pb2
 

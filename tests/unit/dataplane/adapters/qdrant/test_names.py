@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.adapters.qdrant.names import CollectionNames
-from memplane.policy.model import NAMESPACE
+from memplane.policy.names import NAMESPACE
 
 NAMES = CollectionNames("memplane", "endpoint:bge-m3@1024+3f9a1c20", 1024)
 LONGEST = ".".join(["x" * 63] * 9)
