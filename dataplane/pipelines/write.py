@@ -13,18 +13,17 @@ from dataplane.changes import Change, Commit, DecisionRecord
 from dataplane.codec import Admission
 from dataplane.errors import BackendUnavailable, DuplicateRequest
 from dataplane.logic.fact_keys import derive
-from dataplane.logic.gate import gate
 from dataplane.logic.normalise import content_hash
-from dataplane.logic.score import score
-from dataplane.model import Action, Draft, Layer, Pool, Scope, State, Vector
+from dataplane.model import Action, Draft, Layer, Scope, Vector
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.decide import decide
 from dataplane.pipelines.degraded import DegradedNotes
-from dataplane.pipelines.guard import Guard, Judgement, with_judgement
+from dataplane.pipelines.guard import Guard, Judgement
 from dataplane.pipelines.held_back import HeldBack
 from dataplane.pipelines.limits import check_allowed, check_limits, condensed
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
-from dataplane.pipelines.redact import redacted, with_redactions
+from dataplane.pipelines.redact import redacted
 from dataplane.pipelines.replays import Replays
 from dataplane.pipelines.requests import identified
 from dataplane.pipelines.settle import Settled, Settlement
@@ -283,16 +282,7 @@ async def _embed(
 def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
     model = prepared.space.gate_model
     opinion = model.score(embedding, prepared.content) if model is not None and embedding is not None else None
-    scored = score(prepared.content, opinion, prepared.policies.rules, prepared.policies.write)
-    decision = gate(prepared.draft, scored, prepared.policies.write)
-    verdict = Verdict(decision.action, State.ACTIVE, decision, scored)
-    waits = prepared.draft.pool is Pool.SHARED and prepared.policies.shared_pool_approval
-    if decision.layer is not None and waits:
-        held = replace(verdict, state=State.PENDING_REVIEW)
-        verdict = held.become(
-            Action.PENDING_REVIEW, "SHARED_POOL_APPROVAL", "the shared pool needs a person's approval"
-        )
-    return with_judgement(with_redactions(verdict, prepared.draft.redactions), prepared.judgement)
+    return decide(prepared.draft, prepared.content, opinion, prepared.policies, prepared.judgement)
 
 
 def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Refused:
