@@ -10,7 +10,6 @@ import platform
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
@@ -38,9 +37,11 @@ from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Cache, RecordStore
 from dataplane.stores import Stores
 from dataplane.wiring import Surroundings, Wired, wire
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
+from memplane.policy.rbac import BOOTSTRAP_ADMIN
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.process import SystemClock
 from tests.postgres import open_store, options_for
@@ -124,12 +125,12 @@ async def running(folder: Path, records: RecordStore, cache: Cache) -> AsyncIter
     texts = EdgeTextIndex.open(folder / "texts", TOKENIZER)
     stores = Stores(records, Spaces([VectorSpace(embedder, vectors, None)]), texts, cache)
     clock = SystemClock()
-    caller = Caller("bootstrap", _snapshot(clock.now_us()))
+    caller = Caller(Identity(BOOTSTRAP_ADMIN), _snapshot(clock.now_us()))
     wired = wire(stores, Surroundings(lambda: caller.snapshot, clock, "bench"))
     await wired.projectors.start()
     wired.recorder.start()
     try:
-        yield wired, replace(caller, principal_id=caller.snapshot.access.principal_of(KEY) or "")
+        yield wired, caller
     finally:
         await wired.recorder.stop()
         await wired.projectors.stop()

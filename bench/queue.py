@@ -43,6 +43,7 @@ from dataplane.pipelines.write import WriteParts, WritePipeline
 from dataplane.ports import Embedder, RecordStore, WriteQueue
 from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet, WritePolicy
@@ -127,7 +128,7 @@ def snapshot(batch_size: int) -> PolicySnapshot:
 
 def caller(batch_size: int) -> Caller:
     """The administrator."""
-    return Caller(BOOTSTRAP_ADMIN, snapshot(batch_size))
+    return Caller(Identity(BOOTSTRAP_ADMIN), snapshot(batch_size))
 
 
 def deadline() -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controlplane.diagnose import Path, did_you_mean, shorten
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.rbac import Rbac
 
@@ -35,7 +36,9 @@ def administrators(rbac: Rbac) -> list[str]:
     """Principals with an API key who may reload policy, in the order of names."""
     index = AccessIndex(rbac, None)
     return sorted(
-        name for name, who in rbac.principals.items() if who.api_key_sha256 and index.allows(name, ADMINISTRATION, None)
+        name
+        for name, who in rbac.principals.items()
+        if who.api_key_sha256 and index.allows(Identity(name), ADMINISTRATION, None)
     )
 
 

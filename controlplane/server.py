@@ -1,17 +1,17 @@
 """PolicyAdminService: takes requests apart, asks who may, and hands on."""
 
 import hashlib
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf import duration_pb2, message
 
+from controlplane.admin_fleet import FleetAdmin, FleetView
 from controlplane.compile import effective_values
 from controlplane.convert import diagnostic_messages, effective_value_message, revision_message
 from controlplane.documents import Document
-from controlplane.fleet import Fleet, Target
-from controlplane.page_tokens import page_token, position_of
+from controlplane.fleet import Target
+from controlplane.page_tokens import page_size, page_token, position_of
 from controlplane.reload import Command, Reloader
 from controlplane.revisions import RevisionStore
 from controlplane.snapshots import Snapshots
@@ -31,32 +31,27 @@ from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceServicer
 MAX_WAIT_S = 60.0
 MAX_REQUEST_ID_BYTES = 128
 MAX_COMMENT_BYTES = 1024
-MAX_PAGE_SIZE = 1000
 _MAX_GENERATION = 2**63 - 1
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 _M = TypeVar("_M", bound=message.Message)
 
 
-class PolicyAdminServicer(PolicyAdminServiceServicer):
-    """Serves administrators, who show an API key. Every method asks for its permission first.
-
-    `folder_error` tells why the policy folder's content is not taken; empty: it is, or there is none.
-    """
+class PolicyAdminServicer(FleetAdmin, PolicyAdminServiceServicer):
+    """Serves administrators, who show an API key. Every method asks for its permission first."""
 
     def __init__(
         self,
         reloader: Reloader,
         store: RevisionStore,
         snapshots: Snapshots,
-        fleet: Fleet,
-        folder_error: Callable[[], str],
+        view: FleetView,
     ):
         self._reloader = reloader
         self._store = store
         self._snapshots = snapshots
-        self._fleet = fleet
-        self._folder_error = folder_error
+        self._view = view
+        self._fleet = view.fleet
 
     async def ReloadPolicySet(  # noqa: N802 - named by the contract
         self, request: admin_pb2.ReloadPolicySetRequest, context: _Context
@@ -108,7 +103,7 @@ class PolicyAdminServicer(PolicyAdminServiceServicer):
     ) -> admin_pb2.ListPolicySetRevisionsResponse:
         """One page, newest first."""
         self._require(context, "policy.read")
-        size = _page_size(request.page_size, 50)
+        size = page_size(request.page_size, 50)
         found = await self._store.page(_generation_of(request.page_token), size + 1)
         response = admin_pb2.ListPolicySetRevisionsResponse(revisions=[revision_message(item) for item in found[:size]])
         if len(found) > size:
@@ -132,34 +127,15 @@ class PolicyAdminServicer(PolicyAdminServiceServicer):
             generation=current.revision.generation,
         )
 
-    async def ListDataPlaneStatuses(  # noqa: N802 - named by the contract
-        self, request: admin_pb2.ListDataPlaneStatusesRequest, context: _Context
-    ) -> admin_pb2.ListDataPlaneStatusesResponse:
-        """One page in the order of node ids."""
-        self._require(context, "policy.read")
-        size = _page_size(request.page_size, 100)
-        after = position_of("ListDataPlaneStatuses", request.page_token) or ""
-        found = self._fleet.page(after, size + 1)
-        target = self._snapshots.target
-        response = admin_pb2.ListDataPlaneStatusesResponse(
-            data_planes=found[:size],
-            version_info=target.version,
-            generation=target.generation,
-            folder_error=self._folder_error(),
-        )
-        if len(found) > size:
-            response.next_page_token = page_token("ListDataPlaneStatuses", found[size - 1].node.node_id)
-        return response
-
     def _require(self, context: _Context, permission: str, namespace: str | None = None) -> str:
         """Who calls. Raises Unauthenticated or PermissionDenied."""
         access = self._snapshots.access
-        principal = access.principal_of(bearer_key(context))
-        if principal is None:
+        identity = access.by_api_key(bearer_key(context), now_us=0)
+        if identity is None:
             raise Unauthenticated
-        if not access.allows(principal, permission, namespace):
+        if not access.allows(identity, permission, namespace):
             raise PermissionDenied(permission, namespace)
-        return principal
+        return identity.principal_id
 
 
 def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
@@ -222,9 +198,3 @@ def _generation_of(token: str) -> int:
     if not position.isascii() or not position.isdecimal() or len(position) > 18:
         raise PageTokenMismatch
     return int(position)
-
-
-def _page_size(given: int, default: int) -> int:
-    if not 0 <= given <= MAX_PAGE_SIZE:
-        raise InvalidField.one("page_size", f"1 to {MAX_PAGE_SIZE}, or 0 for {default}")
-    return given or default

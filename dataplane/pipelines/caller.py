@@ -4,19 +4,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memplane.errors import PermissionDenied
+from memplane.identity import Identity
 from memplane.policy.snapshot import PolicySnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A principal and the policy snapshot that decides this call."""
+    """An identity and the policy snapshot that decides this call."""
 
-    principal_id: str
+    identity: Identity
     snapshot: PolicySnapshot
 
+    @property
+    def principal_id(self) -> str:
+        """Who it is."""
+        return self.identity.principal_id
+
     def may(self, permission: str, namespace: str | None) -> bool:
-        """Whether a permission is granted on a namespace; None: on `*`, for what is not about one."""
-        return self.snapshot.access.allows(self.principal_id, permission, namespace)
+        """Whether a permission is granted on a namespace, be it for some memories; None: on `*`, not about one."""
+        return self.snapshot.access.allows(self.identity, permission, namespace)
+
+    def cells(self, permission: str, namespace: str) -> int:
+        """The cells of a namespace that a permission is granted on; see `memplane.policy.cells`."""
+        return self.snapshot.access.cells(self.identity, permission, namespace)
 
     def require(self, permission: str, namespace: str | None) -> None:
         """Raises PermissionDenied unless it is granted."""

@@ -21,6 +21,7 @@ from dataplane.pipelines.enqueue import QueuedForm
 from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
 from memplane.errors import Defect, MemPlaneError, Retryable
+from memplane.identity import Identity
 from memplane.policy.snapshot import PolicySnapshot
 
 log = logging.getLogger("memplane.queue")
@@ -77,7 +78,7 @@ class QueuedDecisions:
             ready = [item for item in run if item.key not in waiting]
             if not ready:
                 continue
-            decided = await self._together(ready, Caller(ready[0].entry.write.principal_id, snapshot))
+            decided = await self._together(ready, Caller(Identity(ready[0].entry.write.principal_id), snapshot))
             for item, outcome in zip(ready, decided, strict=True):
                 outcomes[item.entry.entry_id] = outcome
                 if not is_final(outcome):

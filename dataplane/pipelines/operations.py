@@ -177,4 +177,4 @@ class OperationsPipeline:
 
 def _sees(caller: Caller, record: OperationRecord) -> bool:
     own = record.principal_id == caller.principal_id
-    return own or caller.snapshot.access.allows(caller.principal_id, "maintenance", None)
+    return own or caller.may("maintenance", None)

@@ -22,10 +22,10 @@ def caller_of(context: Context, policy: Callable[[], PolicySnapshot | None]) -> 
     snapshot = policy()
     if snapshot is None:
         raise PolicyNotLoaded
-    principal_id = snapshot.access.principal_of(bearer_key(context))
-    if principal_id is None:
+    identity = snapshot.access.by_api_key(bearer_key(context), now_us=0)
+    if identity is None:
         raise Unauthenticated
-    return Caller(principal_id, snapshot)
+    return Caller(identity, snapshot)
 
 
 def deadline_of(context: Context) -> float:

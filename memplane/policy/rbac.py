@@ -1,9 +1,9 @@
 """The `rbac` section: who is recognised by what, and which grants they hold."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from memplane.policy.names import KindName, LayerName, Positive, SensitivityName, check_namespace, problem
 from memplane.policy.section import Section
@@ -20,8 +20,12 @@ PERMISSIONS = (
     "policy.read",
     "maintenance",
 )
+MEMORY_PERMISSIONS = ("memory.read", "memory.write", "memory.forget", "share.propose", "share.approve", "review")
+"""Those that are about memories, so that a grant of them may have conditions."""
 BOOTSTRAP_ADMIN = "bootstrap-admin"
 """Principal id of the administrator whose key stands in the planes' configuration; no policy may name it."""
+TOKEN_PRINCIPAL = "token:"  # noqa: S105 - the beginning of a name
+"""What the ids of token bearers begin with whom no principal lists; no policy may name one."""
 
 KEY_HASH = re.compile(r"[0-9a-f]{64}")
 SPIFFE_ID = re.compile(r"spiffe://[a-z0-9._-]{1,255}(?:/[A-Za-z0-9._-]+)*")
@@ -50,6 +54,9 @@ def _check_spiffe_id(value: str) -> str:
 def _check_principal_id(value: str) -> str:
     if value == BOOTSTRAP_ADMIN:
         raise problem("reserved_name", f"{value!r} is the bootstrap administrator; choose another name")
+    if value.startswith(TOKEN_PRINCIPAL):
+        told = f"{value[:80]!r} is what bearers of tokens are called; list their subjects in token_subjects"
+        raise problem("reserved_name", told)
     return value
 
 
@@ -68,7 +75,8 @@ PrincipalId = Annotated[str, Field(min_length=1, max_length=200), AfterValidator
 class Grant(Section):
     """Permissions on a namespace and everything below it; `deny` overrides any `allow`. `*` is every namespace.
 
-    `layers`, `kinds` and `sensitivities` are conditions: it holds for memories of these alone; empty: of any.
+    `layers`, `kinds` and `sensitivities` are conditions: it holds for memories of these alone; empty: of any. With
+    conditions, the permission `*` stands for those that are about memories.
     """
 
     namespace: str
@@ -82,6 +90,20 @@ class Grant(Section):
     @classmethod
     def _subtree(cls, value: str) -> str:
         return value if value == "*" else check_namespace(value)
+
+    @model_validator(mode="after")
+    def _conditions_name_memories(self) -> Self:
+        """A condition on what is not about memories would mean nothing, or more than was meant."""
+        stray = [each for each in self.permissions if each != "*" and each not in MEMORY_PERMISSIONS]
+        if self.is_conditional and stray:
+            told = f"layers, kinds and sensitivities say nothing of {', '.join(stray)}, which is not about memories"
+            raise problem("condition_without_memory", f"{told}; give it a grant of its own")
+        return self
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it holds for some memories alone."""
+        return bool(self.layers or self.kinds or self.sensitivities)
 
 
 class Role(Section):

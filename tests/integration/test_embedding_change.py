@@ -17,6 +17,7 @@ from dataplane.server.queries import read_search
 from dataplane.stores import Stores
 from memplane.client import write_request
 from memplane.client.maintenance import result_of
+from memplane.identity import Identity
 from memplane.policy.rbac import BOOTSTRAP_ADMIN
 from memplane.v1 import memory_service_pb2 as pb
 from tests.contract.pgvector import with_pgvector
@@ -91,7 +92,9 @@ async def searched(plane: UpkeepPlane, number: int, count: int) -> str:
     order = number % count
     query = f"What is order {order} by customer {order % 97} worth, asked for the {number}th time?"
     request = pb.SearchMemoriesRequest(namespace="dept.sales", query=query, top_k=5)
-    answer = await plane.wired.pipelines.search.search(read_search(request), Caller(BOOTSTRAP_ADMIN, SNAPSHOT), soon())
+    answer = await plane.wired.pipelines.search.search(
+        read_search(request), Caller(Identity(BOOTSTRAP_ADMIN), SNAPSHOT), soon()
+    )
     assert answer.hits, f"search {number} found nothing"
     assert not answer.degraded.messages()
     assert len(used) == 1, used

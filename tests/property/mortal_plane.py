@@ -31,6 +31,7 @@ from dataplane.server.revisions import read_forgetting, read_revision
 from dataplane.stores import Stores
 from dataplane.wiring import Surroundings, Wired, WireOptions, wire
 from memplane.errors import MemPlaneError
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet, RetrievePolicy, WritePolicy
@@ -157,7 +158,7 @@ class MortalPlane:
 
     @property
     def caller(self) -> Caller:
-        return Caller("agent", self._snapshot)
+        return Caller(Identity("agent"), self._snapshot)
 
     @property
     def deadline_s(self) -> float:

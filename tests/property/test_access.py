@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.rbac import Grant, Principal, Rbac, Role
 
@@ -58,7 +59,7 @@ def test_the_index_decides_as_the_rules_do(rbac: Rbac, asked: list[str | None]) 
     for namespace in asked:
         for principal in PRINCIPALS:
             for permission in PERMISSIONS:
-                assert index.allows(principal, permission, namespace) == naively_allowed(
+                assert index.allows(Identity(principal), permission, namespace) == naively_allowed(
                     rbac, principal, permission, namespace
                 )
 
@@ -73,5 +74,5 @@ def test_the_index_decides_as_the_rules_do(rbac: Rbac, asked: list[str | None]) 
 def test_a_stranger_may_nothing(rbac: Rbac, namespace: str, principal: str, permission: str) -> None:
     index = AccessIndex(rbac, None)
     if principal not in PRINCIPALS:
-        assert not index.allows(principal, "memory.read", namespace)
-    assert not index.allows("ann", f"{permission}?", namespace)
+        assert not index.allows(Identity(principal), "memory.read", namespace)
+    assert not index.allows(Identity("ann"), f"{permission}?", namespace)

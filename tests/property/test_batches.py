@@ -27,6 +27,7 @@ from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import CommitResult, ListQuery
 from dataplane.wiring import Surroundings, WireOptions, wire
 from memplane.errors import MemPlaneError, PermissionDenied, RequestIdReused
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -108,7 +109,7 @@ async def process(
         wired = wire(stores, Surroundings(lambda: snapshot, FixtureClock(), name), WireOptions())
         await wired.start(paused=False)
         try:
-            yield Process(wired.pipelines.write, records, wired.projectors, Caller("agent", snapshot))
+            yield Process(wired.pipelines.write, records, wired.projectors, Caller(Identity("agent"), snapshot))
         finally:
             await wired.stop()
 

@@ -33,6 +33,7 @@ from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import VectorIndex, WriteQueue
 from dataplane.server.queued import QueuedRequests
 from dataplane.server.requests import read_draft
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet, WritePolicy
@@ -128,7 +129,7 @@ class Rig:
 
     def caller(self, principal_id: str = "agent") -> Caller:
         assert self.snapshot is not None
-        return Caller(principal_id, self.snapshot)
+        return Caller(Identity(principal_id), self.snapshot)
 
     async def put(self, content: str, principal_id: str = "agent", **fields: Any) -> Settled:
         request = pb.WriteMemoryRequest(

@@ -4,6 +4,7 @@ import pytest
 
 from dataplane.pipelines.caller import Caller
 from memplane.errors import PermissionDenied
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -13,7 +14,8 @@ from memplane.policy.snapshot import PolicySnapshot
 GRANT = Grant(namespace="dept.sales", permissions=("memory.read",))
 RBAC = Rbac(principals={"agent": Principal(grants=(GRANT,))})
 CALLER = Caller(
-    "agent", PolicySnapshot("sha256:1", 1, 0, EffectivePolicies(PolicySet(rbac=RBAC)), AccessIndex(RBAC, None))
+    Identity("agent"),
+    PolicySnapshot("sha256:1", 1, 0, EffectivePolicies(PolicySet(rbac=RBAC)), AccessIndex(RBAC, None)),
 )
 
 

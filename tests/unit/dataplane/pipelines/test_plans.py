@@ -18,6 +18,7 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.plans import Admitted, contradict, create, reinforce, repeat
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.pipelines.verdict import Verdict
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -26,7 +27,7 @@ from memplane.v1 import memory_pb2
 
 NOW_US = 1_760_000_000_000_000
 POLICIES = EffectivePolicies(PolicySet())
-CALLER = Caller("agent", PolicySnapshot("sha256:1", 1, NOW_US, POLICIES, AccessIndex(None, None)))
+CALLER = Caller(Identity("agent"), PolicySnapshot("sha256:1", 1, NOW_US, POLICIES, AccessIndex(None, None)))
 SPACE = VectorSpace(HashEmbedder(), InMemoryVectorIndex(4), None)
 VECTOR = np.ones(4, dtype=np.float32) / 2
 

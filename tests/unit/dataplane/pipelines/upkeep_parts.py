@@ -17,6 +17,7 @@ from dataplane.pipelines.rebuild import RebuildOptions, RebuildParts
 from dataplane.pipelines.reindex import Reindexing, ReindexOptions
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Examination
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -36,7 +37,7 @@ def grants(*permissions: str, namespace: str = "*") -> Caller:
     """Somebody with these permissions."""
     rules = Rbac(principals={"op": Principal(grants=(Grant(namespace=namespace, permissions=permissions),))})
     policies = EffectivePolicies(PolicySet(rbac=rules))
-    return Caller("op", PolicySnapshot("sha256:1", 1, 0, policies, AccessIndex(rules, None)))
+    return Caller(Identity("op"), PolicySnapshot("sha256:1", 1, 0, policies, AccessIndex(rules, None)))
 
 
 OPERATOR = grants("maintenance")

@@ -9,6 +9,7 @@ from dataplane.pipelines.write import EMBEDDED_TOGETHER, SETTLED_TOGETHER
 from dataplane.server.admission import CallAdmission, first_cost, namespace_of, path_of
 from dataplane.server.waiting_line import LONG_S
 from memplane.errors import PolicyNotLoaded
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -30,7 +31,9 @@ POLICY = {
 
 def caller(principal_id: str = "ann") -> Caller:
     model = PolicySet.model_validate_json(json.dumps(POLICY))
-    return Caller(principal_id, PolicySnapshot("v", 1, 0, EffectivePolicies(model), AccessIndex(model.rbac, None)))
+    return Caller(
+        Identity(principal_id), PolicySnapshot("v", 1, 0, EffectivePolicies(model), AccessIndex(model.rbac, None))
+    )
 
 
 def batch(*namespaces: str, **fields: Any) -> pb.BatchWriteMemoriesRequest:

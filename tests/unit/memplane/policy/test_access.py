@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from memplane.identity import Identity
 from memplane.policy.access import AccessIndex, hash_api_key, new_api_key
 from memplane.policy.codec import InvalidPolicy
 from memplane.policy.rbac import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac, Role
@@ -28,47 +29,48 @@ def test_an_api_key_has_its_id_and_secret_and_only_random_bytes() -> None:
 
 def test_a_key_names_its_principal_and_any_other_nobody() -> None:
     access = index()
-    assert access.principal_of(KEY) == "ann"
+    assert access.by_api_key(KEY, 0) == Identity("ann")
     for other in ("", KEY[:-1], f"{KEY} ", KEY.upper(), hash_api_key(KEY), "\ud800", "x" * 1_000_000):
-        assert access.principal_of(other) is None
+        assert access.by_api_key(other, 0) is None
 
 
 def test_nothing_is_allowed_without_a_grant() -> None:
     for access in (AccessIndex(None, None), AccessIndex(Rbac(), None), index()):
         for who in ("ann", BOOTSTRAP_ADMIN, "", "*"):
-            assert not any(access.allows(who, permission, space) for permission in PERMISSIONS for space in (None, "a"))
+            asked = [(permission, space) for permission in PERMISSIONS for space in (None, "a")]
+            assert not any(access.allows(Identity(who), *question) for question in asked)
 
 
 def test_a_grant_covers_its_subtree_and_no_namesake() -> None:
     access = index(grant("dept.sales", "memory.read"))
-    assert access.allows("ann", "memory.read", "dept.sales")
-    assert access.allows("ann", "memory.read", "dept.sales.agent_a.x")
+    assert access.allows(Identity("ann"), "memory.read", "dept.sales")
+    assert access.allows(Identity("ann"), "memory.read", "dept.sales.agent_a.x")
     for namespace in ("dept.salesforce", "dept.sale", "dept", "sales", "dept.sales-x", "x.dept.sales", None):
-        assert not access.allows("ann", "memory.read", namespace)
+        assert not access.allows(Identity("ann"), "memory.read", namespace)
 
 
 def test_a_malformed_namespace_or_unknown_permission_is_refused_to_everybody() -> None:
     access = AccessIndex(Rbac(principals={"ann": Principal(grants=(grant("*", "*"),))}), "0" * 64)
     for who in ("ann", BOOTSTRAP_ADMIN):
-        assert access.allows(who, "memory.read", "dept.sales")
+        assert access.allows(Identity(who), "memory.read", "dept.sales")
         for namespace in ("", ".", "dept.", ".dept", "dept..sales", "DEPT", "*", "dept.*", "dept sales", "dept\n"):
-            assert not access.allows(who, "memory.read", namespace)
+            assert not access.allows(Identity(who), "memory.read", namespace)
         for permission in ("", "*", "memory.raed", "MEMORY.READ"):
-            assert not access.allows(who, permission, "dept")
+            assert not access.allows(Identity(who), permission, "dept")
 
 
 def test_only_a_grant_on_every_namespace_covers_what_is_about_none() -> None:
-    assert index(grant("*", "policy.reload")).allows("ann", "policy.reload", None)
-    assert not index(grant("dept", "policy.reload")).allows("ann", "policy.reload", None)
+    assert index(grant("*", "policy.reload")).allows(Identity("ann"), "policy.reload", None)
+    assert not index(grant("dept", "policy.reload")).allows(Identity("ann"), "policy.reload", None)
 
 
 def test_a_deny_beats_every_allow_whichever_is_longer() -> None:
     above = index(grant("dept.sales", "*"), grant("dept", "memory.read", effect="deny"))
-    assert not above.allows("ann", "memory.read", "dept.sales")
-    assert above.allows("ann", "memory.write", "dept.sales")
+    assert not above.allows(Identity("ann"), "memory.read", "dept.sales")
+    assert above.allows(Identity("ann"), "memory.write", "dept.sales")
     below = index(grant("dept", "*"), grant("dept.board", "*", effect="deny"))
-    assert below.allows("ann", "memory.read", "dept")
-    assert not below.allows("ann", "memory.read", "dept.board.minutes")
+    assert below.allows(Identity("ann"), "memory.read", "dept")
+    assert not below.allows(Identity("ann"), "memory.read", "dept.board.minutes")
 
 
 def test_roles_give_what_they_include_also_denials() -> None:
@@ -78,14 +80,14 @@ def test_roles_give_what_they_include_also_denials() -> None:
         "low": Role(grants=(grant("a", "memory.read"), grant("a.secret", "*", effect="deny"))),
     }
     access = index(roles=roles, held=("top",))
-    assert access.allows("ann", "memory.read", "a")
-    assert access.allows("ann", "memory.write", "a.b")
-    assert not access.allows("ann", "memory.read", "a.secret")
+    assert access.allows(Identity("ann"), "memory.read", "a")
+    assert access.allows(Identity("ann"), "memory.write", "a.b")
+    assert not access.allows(Identity("ann"), "memory.read", "a.secret")
 
 
 def test_roles_that_include_each_other_end() -> None:
     roles = {"a": Role(includes=("b",)), "b": Role(includes=("a",), grants=(grant("x", "review"),))}
-    assert index(roles=roles, held=("a",)).allows("ann", "review", "x")
+    assert index(roles=roles, held=("a",)).allows(Identity("ann"), "review", "x")
 
 
 def test_a_role_that_does_not_exist_refuses_the_whole() -> None:
@@ -98,6 +100,10 @@ def test_a_role_that_does_not_exist_refuses_the_whole() -> None:
 )
 def test_the_bootstrap_administrator_may_do_everything_while_configured(rbac: Rbac | None) -> None:
     access = AccessIndex(rbac, hash_api_key(KEY))
-    assert access.principal_of(KEY) == BOOTSTRAP_ADMIN
-    assert all(access.allows(BOOTSTRAP_ADMIN, permission, space) for permission in PERMISSIONS for space in (None, "a"))
-    assert not access.allows("ann", "memory.read", "a")
+    assert access.by_api_key(KEY, 0) == Identity(BOOTSTRAP_ADMIN)
+    assert all(
+        access.allows(Identity(BOOTSTRAP_ADMIN), permission, space)
+        for permission in PERMISSIONS
+        for space in (None, "a")
+    )
+    assert not access.allows(Identity("ann"), "memory.read", "a")

@@ -1,6 +1,7 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from memplane.identity import Identity
 from memplane.policy.codec import InvalidPolicy, to_json
 from memplane.policy.model import PolicySet
 from memplane.policy.rbac import BOOTSTRAP_ADMIN
@@ -28,7 +29,7 @@ def test_a_signed_snapshot_opens() -> None:
     snapshot = open_signed(sign(message(), KEY), TRUSTED, bootstrap_admin_sha256="0" * 64)
     assert (snapshot.version, snapshot.generation, snapshot.create_time_us) == ("sha256:1", 3, 1_700_000_000_000_001)
     assert snapshot.policies.for_namespace("dept").retrieve.top_k == 6
-    assert snapshot.access.allows(BOOTSTRAP_ADMIN, "memory.read", "dept")
+    assert snapshot.access.allows(Identity(BOOTSTRAP_ADMIN), "memory.read", "dept")
 
 
 def test_a_key_that_is_not_trusted_is_refused() -> None:
