@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from memplane.rpc.certificates import BadCertificate, CertificateFact, TlsFiles, check, read_files
+from memplane.rpc.certificates import BadCertificate, CertificateFact, TlsFiles, TlsMaterial, check, read_files
 from memplane.v1 import policy_pb2
 
 log = logging.getLogger("memplane.rpc.tls")
@@ -35,20 +35,27 @@ class WatchOptions:
 class CertificateWatch:
     """The material in use, and its facts.
 
-    `material` is replaced whole, by one assignment: any thread may read it. `problem` tells why the newest files are
-    not in use; "": they are. `purpose` is `server` or `client`.
+    `material` is replaced whole, by one assignment: any thread may read it; empty: nothing could be used yet.
+    `problem` tells why the newest files are not in use; "": they are. `purpose` is `server` or `client`.
+    `renewal_count` and `fault_count` count what was taken after the first, and unexpected faults.
     """
 
     def __init__(self, files: TlsFiles, purpose: str, clock: Clock, options: WatchOptions | None = None):
-        """Reads the files. Raises BadCertificate."""
         self._files = files
         self._purpose = purpose
         self._clock = clock
         self._options = options or WatchOptions()
-        self.material = read_files(files)
-        self._facts = check(files, self.material, purpose, clock.now_us())
+        self._facts: tuple[CertificateFact, ...] = ()
+        self.material = TlsMaterial()
         self.problem = ""
         self.renewal_count = 0
+        self.fault_count = 0
+
+    def load(self) -> None:
+        """Takes the files as they are now. Blocking. Raises BadCertificate."""
+        material = read_files(self._files)
+        self._facts = check(self._files, material, self._purpose, self._clock.now_us())
+        self.material = material
 
     @property
     def facts(self) -> Sequence[CertificateFact]:
@@ -66,11 +73,14 @@ class CertificateWatch:
             await self.look()
 
     async def look(self) -> None:
-        """Looks once, and takes what is new and can be used."""
+        """Looks once, and takes what is new and can be used. Never raises but for cancellation."""
         try:
             await self._take_newest()
         except BadCertificate as error:
             self._note(str(error))
+        except Exception as error:  # noqa: BLE001 - the watch must live on: counted, logged, told, tried again
+            self.fault_count += 1
+            self._note(f"{type(error).__name__}: {error}")
 
     async def _take_newest(self) -> None:
         found = await asyncio.to_thread(read_files, self._files)
@@ -81,15 +91,16 @@ class CertificateWatch:
         await asyncio.sleep(self._options.settle_s)
         if await asyncio.to_thread(read_files, self._files) != found:
             return  # still being written: looked at again at the next poll
+        self.renewal_count += bool(self._facts)
         self.material, self._facts = found, facts
-        self.renewal_count += 1
         self._note("")
-        ends = ", ".join(f"{fact.purpose} {fact.subject}" for fact in facts)
-        log.info("new files are in use for new connections: %s", ends)
+        names = ", ".join(f"{fact.purpose} {fact.subject}" for fact in facts)
+        log.info("certificate files are in use for new connections: %s", names)
 
     def _note(self, problem: str) -> None:
         if problem and problem != self.problem:
-            log.error("new certificate files are not taken, those before stay in use: %s", problem)
+            kept = "those before stay in use" if self._facts else "there are none before"
+            log.error("certificate files are not taken, %s: %s", kept, problem)
         self.problem = problem
 
 

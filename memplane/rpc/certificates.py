@@ -116,7 +116,11 @@ def _private_key(path: Path, pem: bytes) -> PrivateKeyTypes:
 
 def _check_pair(files: TlsFiles, certificate: x509.Certificate, key: PrivateKeyTypes) -> None:
     shape = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    if certificate.public_key().public_bytes(*shape) != key.public_key().public_bytes(*shape):
+    try:
+        certified = certificate.public_key().public_bytes(*shape)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise BadCertificate(f"{files.certificate}: the kind of its key is not known") from error
+    if certified != key.public_key().public_bytes(*shape):
         raise BadCertificate(f"{files.certificate}: the certificate does not fit the key in {files.key}")
 
 

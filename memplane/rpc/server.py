@@ -63,10 +63,13 @@ async def set_health(servicer: health.aio.HealthServicer, service: str, serving:
     await servicer.set(service, state)
 
 
-def bind(server: grpc.aio.Server, address: str) -> int:
-    """Binds `host:port` (port 0: any free one) without TLS and returns the port; AddressInUse when it cannot."""
+def bind(server: grpc.aio.Server, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
+    """Binds `host:port` (port 0: any free one) and returns the port; in clear without credentials.
+
+    Raises AddressInUse when it cannot.
+    """
     try:
-        port = server.add_insecure_port(address)
+        port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
     except RuntimeError as error:
         raise AddressInUse(f"{address} cannot be bound: is another server running there?") from error
     if port == 0:

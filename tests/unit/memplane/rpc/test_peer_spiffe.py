@@ -31,6 +31,7 @@ async def serving(folder: Path, *, require_client: bool) -> AsyncIterator[int]:
     (folder / "ca.crt").write_bytes(AUTHORITY.pem)
     certificate, key = write_pair(folder, AUTHORITY.sign())
     watch = CertificateWatch(TlsFiles(certificate, key, folder / "ca.crt"), "server", SystemClock())
+    watch.load()
     port = server.add_secure_port("127.0.0.1:0", server_credentials(watch, require_client=require_client))
     await server.start()
     try:
