@@ -9,10 +9,11 @@ A refused version is not sent again to the same run of a node (`start_time` tell
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from controlplane.essence import essence
 from memplane.errors import Overloaded
 from memplane.v1 import policy_pb2
 
@@ -36,7 +37,8 @@ class Target:
 class Node:
     """One data plane. Times are microseconds since 1970 UTC, 0 for never. `wake` is set when its stream should look.
 
-    `refused` holds the versions that this run of it refused, oldest first, and why.
+    `refused` holds the versions that this run of it refused, oldest first, and why. `confirmed_us` is when it was last
+    heard while what it serves from was in force. `change` grows with everything that a watch is to see.
     """
 
     info: policy_pb2.NodeInfo
@@ -46,7 +48,10 @@ class Node:
     sent: Target = field(default_factory=Target)
     refused: dict[str, str] = field(default_factory=dict)
     last_seen_us: int = 0
+    lost_us: int = 0
     ack_us: int = 0
+    confirmed_us: int = 0
+    change: int = 0
     report: policy_pb2.NodeReport = field(default_factory=policy_pb2.NodeReport)
 
     @property
@@ -78,6 +83,7 @@ class Fleet:
         self._max_nodes = max_nodes
         self._nodes: OrderedDict[str, Node] = OrderedDict()
         self._sessions = 0
+        self._changes = 0
         self._changed = asyncio.Event()
 
     def connect(self, info: policy_pb2.NodeInfo, serves: Target, now_us: int) -> int:
@@ -92,15 +98,17 @@ class Fleet:
         if known is not None and known.info.start_time == info.start_time:
             _carry_over(known, node)
         self._nodes[info.node_id] = node
-        self._announce()
+        self._confirm(node, now_us)
+        self._announce(node)
         return self._sessions
 
-    def disconnect(self, node_id: str, session: int) -> None:
+    def disconnect(self, node_id: str, session: int, now_us: int) -> None:
         """Ends a session; nothing happens when a newer one has replaced it."""
         if self.owns(node_id, session):
-            self._nodes[node_id].session = 0
+            node = self._nodes[node_id]
+            node.session, node.lost_us = 0, now_us
             self._nodes.move_to_end(node_id)
-            self._announce()
+            self._announce(node)
 
     def owns(self, node_id: str, session: int) -> bool:
         """True while this session is the node's newest."""
@@ -112,29 +120,36 @@ class Fleet:
         return self._nodes[node_id]
 
     def heard(self, node_id: str, report: policy_pb2.NodeReport | None, now_us: int) -> None:
-        """A sign of life, perhaps with news."""
+        """A sign of life, perhaps with news. Counts, lags and latencies alone are none that a watch is woken for."""
         node = self._nodes[node_id]
         node.last_seen_us = now_us
+        self._confirm(node, now_us)
         if report is not None:
+            is_news = essence(report) != essence(node.report)
             node.report = report
+            if is_news:
+                self._announce(node)
 
-    def tells(self, node_id: str, serves: Target) -> None:
+    def tells(self, node_id: str, serves: Target, now_us: int) -> None:
         """The node says what it serves from."""
         node = self._nodes[node_id]
         if node.serves != serves:
-            node.serves = serves
-            self._announce()
+            node.serves, node.confirmed_us = serves, 0
+            self._confirm(node, now_us)
+            self._announce(node)
 
     def sent(self, node_id: str, target: Target) -> None:
         """A snapshot went out and waits for its answer."""
-        self._nodes[node_id].sent = target
+        node = self._nodes[node_id]
+        node.sent = target
+        self._announce(node)
 
     def acked(self, node_id: str, target: Target, now_us: int) -> None:
         """The node accepted what was sent."""
         node = self._nodes[node_id]
-        node.serves, node.ack_us = target, now_us
+        node.serves, node.ack_us, node.confirmed_us = target, now_us, now_us
         node.refused.pop(target.version, None)
-        self._announce()
+        self._announce(node)
 
     def nacked(self, node_id: str, target: Target, error_detail: str) -> None:
         """The node refused what was sent, and keeps what it had."""
@@ -142,23 +157,42 @@ class Fleet:
         node.refused[target.version] = error_detail
         if len(node.refused) > MAX_REFUSED:
             del node.refused[next(iter(node.refused))]
-        self._announce()
+        self._announce(node)
 
     def publish(self, target: Target) -> None:
         """Something else is in force."""
         self.target = target
         self.wake_all()
-        self._announce()
+        self._announce(*self._nodes.values())
 
     def wake_all(self) -> None:
-        """Makes every stream look at once."""
+        """Makes every stream and every watch look at once."""
         for node in self._nodes.values():
             node.wake.set()
+        self._announce()
 
     @property
     def size(self) -> int:
         """How many nodes are known, lost ones included."""
         return len(self._nodes)
+
+    @property
+    def changes(self) -> int:
+        """Grows with everything that a watch is to see."""
+        return self._changes
+
+    async def changed_since(self, change: int) -> None:
+        """Waits until `changes` is above `change`."""
+        while self._changes <= change:
+            await self._changed.wait()
+
+    def changed(self, change: int) -> list[str]:
+        """Ids of the nodes that changed after `change`, in order."""
+        return sorted(node_id for node_id, node in self._nodes.items() if node.change > change)
+
+    def ids(self) -> frozenset[str]:
+        """Ids of all that are known."""
+        return frozenset(self._nodes)
 
     def connected_ids(self) -> frozenset[str]:
         """Ids of the nodes with an open stream."""
@@ -168,11 +202,13 @@ class Fleet:
         """How far a target has come; not complete while an `expected` node, even a lost one, has not accepted it."""
         summary = policy_pb2.PropagationSummary()
         for node in self._nodes.values():
-            if node.connected:
-                summary.connected += 1
-                state = node.state(target)
-                summary.acked += state == policy_pb2.SYNC_STATE_SYNCED
-                summary.nacked += state == policy_pb2.SYNC_STATE_ERROR
+            if not node.connected:
+                summary.lost += node.serves != target
+                continue
+            summary.connected += 1
+            state = node.state(target)
+            summary.acked += state == policy_pb2.SYNC_STATE_SYNCED
+            summary.nacked += state == policy_pb2.SYNC_STATE_ERROR
         summary.pending = summary.connected - summary.acked - summary.nacked
         summary.complete = 0 < summary.connected == summary.acked and all(
             node_id in self._nodes and self._nodes[node_id].serves == target for node_id in expected
@@ -192,12 +228,18 @@ class Fleet:
             pass
         return self.propagation(target, expected)
 
-    def page(self, after: str, page_size: int) -> list[policy_pb2.DataPlaneStatus]:
+    def page(self, after: str, page_size: int, now_us: int) -> list[policy_pb2.DataPlaneStatus]:
         """Statuses in the order of node ids, those above `after`."""
         names = sorted(name for name in self._nodes if name > after)[:page_size]
-        return [self._status(self._nodes[name]) for name in names]
+        return [self.status(name, now_us) for name in names]
 
-    def _status(self, node: Node) -> policy_pb2.DataPlaneStatus:
+    def counts(self) -> Counter[tuple[policy_pb2.SyncState.ValueType, bool]]:
+        """How many nodes there are of each state, connected or not."""
+        return Counter((node.state(self.target), node.connected) for node in self._nodes.values())
+
+    def status(self, node_id: str, now_us: int) -> policy_pb2.DataPlaneStatus:
+        """A node as administrators see it; KeyError for one that was not heard."""
+        node = self._nodes[node_id]
         status = policy_pb2.DataPlaneStatus(
             node=node.info,
             sync_state=node.state(self.target),
@@ -210,7 +252,15 @@ class Fleet:
         status.last_seen_time.FromMicroseconds(node.last_seen_us)
         if node.ack_us:
             status.ack_time.FromMicroseconds(node.ack_us)
+        if node.confirmed_us:
+            status.policy_age.FromMicroseconds(max(0, now_us - node.confirmed_us))
+        if not node.connected:
+            status.lost_for.FromMicroseconds(max(0, now_us - node.lost_us))
         return status
+
+    def _confirm(self, node: Node, now_us: int) -> None:
+        if self.target.generation and node.serves == self.target:
+            node.confirmed_us = now_us
 
     def _make_room(self) -> None:
         while len(self._nodes) >= self._max_nodes:
@@ -218,12 +268,18 @@ class Fleet:
             if lost is None:
                 raise Overloaded(f"{self._max_nodes} data planes are connected already", retry_after_s=30.0)
             del self._nodes[lost]
+            self._announce()
 
-    def _announce(self) -> None:
+    def _announce(self, *nodes: Node) -> None:
+        self._changes += 1
+        for node in nodes:
+            node.change = self._changes
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 def _carry_over(known: Node, node: Node) -> None:
     node.ack_us, node.report = known.ack_us, known.report
+    if node.serves == known.serves:
+        node.confirmed_us = known.confirmed_us
     node.refused = {version: why for version, why in known.refused.items() if version != node.serves.version}

@@ -12,6 +12,7 @@ import grpc
 import uvloop
 from grpc_health.v1 import health
 
+from controlplane.admin_fleet import FleetView
 from controlplane.compiler import ProcessCompiler
 from controlplane.config import ControlPlaneConfig, read_config
 from controlplane.fleet import Fleet
@@ -23,6 +24,7 @@ from controlplane.server import PolicyAdminServicer
 from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
+from controlplane.watching import FleetWatches
 from memplane.errors import MemPlaneError
 from memplane.process import (
     FolderInUse,
@@ -58,6 +60,7 @@ class ControlPlane:
     snapshots: Snapshots
     reloader: Reloader
     discovery: PolicyDiscoveryServicer
+    watches: FleetWatches
     watch: FolderWatch | None
     server: grpc.aio.Server
     health: health.aio.HealthServicer
@@ -114,11 +117,13 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     watch = FolderWatch(config.policy_folder, reloader, WatchOptions()) if config.policy_folder else None
     metrics.tell_of(fleet, lambda: watch.problem if watch else "")
     stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
-    admin = PolicyAdminServicer(reloader, store, snapshots, fleet, lambda: watch.problem if watch else "")
+    watches = FleetWatches(fleet, clock, config.lifetime.max_connection_age_s)
+    view = FleetView(fleet, watches, clock, lambda: watch.problem if watch else "")
+    admin = PolicyAdminServicer(reloader, store, snapshots, view)
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     servicer = add_health_and_reflection(server, (ADMIN, DISCOVERY))
-    return ControlPlane(snapshots, reloader, discovery, watch, server, servicer, port, underway)
+    return ControlPlane(snapshots, reloader, discovery, watches, watch, server, servicer, port, underway)
 
 
 async def _tell_health(plane: ControlPlane) -> None:
@@ -135,6 +140,7 @@ async def _stop(plane: ControlPlane, background: Sequence[asyncio.Task[None]], l
     log.info("stopping: calls are taken for another %g s", lifetime.drain_s)
     await drain(plane.health, lifetime)
     plane.discovery.close()
+    plane.watches.close()
     await finish(plane.server, plane.underway, lifetime)
     for task in background:
         task.cancel()

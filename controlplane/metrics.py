@@ -1,6 +1,5 @@
 """What Prometheus is told of the control plane: its calls, the policy in force and the fleet by state. No ids."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -38,9 +37,8 @@ class _FleetCollector(Collector):
         yield GaugeMetricFamily("memplane_policy_generation", "Generation of the policy in force; 0: none.", generation)
         well = not self._folder_problem()
         yield GaugeMetricFamily("memplane_policy_folder_in_force", "0: what the folder holds is refused.", well)
-        counts = Counter((status.sync_state, status.connected) for status in self._fleet.page("", self._fleet.size))
         planes = GaugeMetricFamily("memplane_data_planes", "Data planes heard.", labels=("state", "connected"))
-        for (state, connected), count in sorted(counts.items()):
+        for (state, connected), count in sorted(self._fleet.counts().items()):
             name = policy_pb2.SyncState.Name(state).removeprefix("SYNC_STATE_")
             planes.add_metric((name, "yes" if connected else "no"), count)
         yield planes

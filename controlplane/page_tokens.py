@@ -1,12 +1,20 @@
-"""Page tokens that only the query that made them accepts."""
+"""Sizes of pages, and page tokens that only the query that made them accepts."""
 
 import base64
 import binascii
 import hashlib
 
-from memplane.errors import PageTokenMismatch
+from memplane.errors import InvalidField, PageTokenMismatch
 
+MAX_PAGE_SIZE = 1000
 _DIGEST_CHARS = 12
+
+
+def page_size(given: int, default: int) -> int:
+    """The size asked for, or the default for 0. Raises InvalidField."""
+    if not 0 <= given <= MAX_PAGE_SIZE:
+        raise InvalidField.one("page_size", f"1 to {MAX_PAGE_SIZE}, or 0 for {default}")
+    return given or default
 
 
 def page_token(query: str, position: str) -> str:

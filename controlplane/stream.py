@@ -99,7 +99,7 @@ class PolicyDiscoveryServicer(PolicyDiscoveryServiceServicer):
             elif now_s() >= until_s:
                 context.set_trailing_metadata(RENEW)
         finally:
-            self._fleet.disconnect(session.node_id, number)
+            self._fleet.disconnect(session.node_id, number, self._clock.now_us())
             reader.cancel()
             with suppress(asyncio.CancelledError):
                 await reader
@@ -164,7 +164,7 @@ class _Session:
         serves = Target(message.version_info, message.generation)
         if self._asked is None or message.response_nonce != self._asked[0]:
             if serves.generation:
-                self._fleet.tells(self.node_id, serves)
+                self._fleet.tells(self.node_id, serves, now_us)
             return
         target, self._asked = self._asked[1], None
         if message.error_detail:
@@ -174,7 +174,7 @@ class _Session:
         elif message.version_info in ("", target.version):
             self._fleet.acked(self.node_id, target, now_us)
         else:
-            self._fleet.tells(self.node_id, serves)
+            self._fleet.tells(self.node_id, serves, now_us)
 
 
 async def _first_message(messages: _Messages) -> discovery_pb2.StreamPoliciesRequest:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from memplane.identity import Method
 from memplane.v1 import error_reason_pb2 as reasons
 
 
@@ -55,12 +56,16 @@ class PageTokenMismatch(InvalidField):
 
 
 class Unauthenticated(MemPlaneError):
-    """No credentials, or unknown ones."""
+    """No credentials, or refused ones; `method` is that by which nobody was recognised."""
 
     reason = reasons.ERROR_REASON_UNAUTHENTICATED
 
-    def __init__(self) -> None:
-        super().__init__("no valid API key; send metadata 'authorization: Bearer API_KEY'")
+    def __init__(
+        self,
+        refusal: str = "no valid key; send metadata 'authorization: Bearer KEY'",
+        method: Method | None = None,
+    ):
+        super().__init__(refusal, **({"method": method.value} if method is not None else {}))
 
 
 class PermissionDenied(MemPlaneError):
@@ -197,6 +202,18 @@ class PolicyNotLoaded(Retryable):
         super().__init__(f"no policy has been loaded yet: {absence.value}", retry_after_s=2.0, cause=absence.name)
 
 
+class PolicyStale(Retryable):
+    """The policy was not confirmed for so long that this data plane was told to serve less (`action`)."""
+
+    reason = reasons.ERROR_REASON_POLICY_STALE
+
+    def __init__(self, action: str):
+        served = "nothing is served" if action == "deny" else "nothing is written"
+        super().__init__(
+            f"the control plane has not confirmed the policy for too long: {served}", retry_after_s=2.0, action=action
+        )
+
+
 class Unavailable(Retryable):
     """A backend that the answer needs is down."""
 
@@ -210,3 +227,12 @@ class Overloaded(Retryable):
     """Too much work at once."""
 
     reason = reasons.ERROR_REASON_OVERLOADED
+
+
+class LimitReached(Overloaded):
+    """A principal asks more than the policy lets it ask of one process; `limit` is what was reached."""
+
+    def __init__(self, limit: str, allowed: float, retry_after_s: float):
+        super().__init__(
+            f"your limit is reached: {limit} {allowed:g}; other callers are served", retry_after_s, limit=limit
+        )

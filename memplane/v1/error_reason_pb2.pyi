@@ -68,6 +68,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The caller went away. CANCELLED."""
     ERROR_REASON_OPERATION_NOT_FOUND: _ErrorReason.ValueType  # 21
     """No such operation of this principal, or no longer. NOT_FOUND."""
+    ERROR_REASON_POLICY_STALE: _ErrorReason.ValueType  # 22
+    """The data plane has not heard its policy confirmed for `stale_after_s`, and was told to serve less then. UNAVAILABLE."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reasons of errors."""
@@ -116,4 +118,6 @@ ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 20
 """The caller went away. CANCELLED."""
 ERROR_REASON_OPERATION_NOT_FOUND: ErrorReason.ValueType  # 21
 """No such operation of this principal, or no longer. NOT_FOUND."""
+ERROR_REASON_POLICY_STALE: ErrorReason.ValueType  # 22
+"""The data plane has not heard its policy confirmed for `stale_after_s`, and was told to serve less then. UNAVAILABLE."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -804,7 +804,7 @@ class NodeReport(_message.Message):
     memory_count: _builtins.int
     """ACTIVE memories in its record store."""
     stale_action: _builtins.str
-    """What it does because its policy is stale: empty, `serve`, `read_only` or `deny`."""
+    """What it does because its policy is stale: `serve`, `read_only` or `deny`. Empty: it is not stale."""
     @_builtins.property
     def backends(self) -> _containers.RepeatedCompositeFieldContainer[Global___BackendStatus]:
         """Its backends."""
@@ -894,6 +894,7 @@ class DataPlaneStatus(_message.Message):
     ERROR_DETAIL_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
     POLICY_AGE_FIELD_NUMBER: _builtins.int
+    LOST_FOR_FIELD_NUMBER: _builtins.int
     sync_state: Global___SyncState.ValueType
     """How it stands to the policy in force."""
     version_info: _builtins.str
@@ -926,6 +927,10 @@ class DataPlaneStatus(_message.Message):
         unknown.
         """
 
+    @_builtins.property
+    def lost_for(self) -> _duration_pb2.Duration:
+        """How long it has been lost: without an open stream. Absent: it is connected."""
+
     def __init__(
         self,
         *,
@@ -939,10 +944,11 @@ class DataPlaneStatus(_message.Message):
         error_detail: _builtins.str = ...,
         report: Global___NodeReport | None = ...,
         policy_age: _duration_pb2.Duration | None = ...,
+        lost_for: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "last_seen_time", b"last_seen_time", "node", b"node", "policy_age", b"policy_age", "report", b"report"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "last_seen_time", b"last_seen_time", "lost_for", b"lost_for", "node", b"node", "policy_age", b"policy_age", "report", b"report"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "connected", b"connected", "error_detail", b"error_detail", "generation", b"generation", "last_seen_time", b"last_seen_time", "node", b"node", "policy_age", b"policy_age", "report", b"report", "sync_state", b"sync_state", "version_info", b"version_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ack_time", b"ack_time", "connected", b"connected", "error_detail", b"error_detail", "generation", b"generation", "last_seen_time", b"last_seen_time", "lost_for", b"lost_for", "node", b"node", "policy_age", b"policy_age", "report", b"report", "sync_state", b"sync_state", "version_info", b"version_info"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -959,6 +965,7 @@ class PropagationSummary(_message.Message):
     NACKED_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
     COMPLETE_FIELD_NUMBER: _builtins.int
+    LOST_FIELD_NUMBER: _builtins.int
     connected: _builtins.int
     """Data planes with an open stream."""
     acked: _builtins.int
@@ -971,6 +978,8 @@ class PropagationSummary(_message.Message):
     """True when every connected one acknowledged, and every one that was lost since the reload came; false with none
     connected.
     """
+    lost: _builtins.int
+    """Known data planes without an open stream that did not acknowledge it. They may serve an older policy still."""
     def __init__(
         self,
         *,
@@ -979,10 +988,11 @@ class PropagationSummary(_message.Message):
         nacked: _builtins.int = ...,
         pending: _builtins.int = ...,
         complete: _builtins.bool = ...,
+        lost: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acked", b"acked", "complete", b"complete", "connected", b"connected", "nacked", b"nacked", "pending", b"pending"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acked", b"acked", "complete", b"complete", "connected", b"connected", "lost", b"lost", "nacked", b"nacked", "pending", b"pending"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

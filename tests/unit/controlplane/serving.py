@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import grpc
 
+from controlplane.admin_fleet import FleetView
 from controlplane.reload import Command, Parts, Reloader
 from controlplane.server import PolicyAdminServicer
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
+from controlplane.watching import FleetWatches
 from memplane.policy.access import hash_api_key
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.v1.policy_admin_service_pb2_grpc import (
@@ -37,6 +39,7 @@ class Serving:
     parts: Parts
     reloader: Reloader
     discovery_servicer: PolicyDiscoveryServicer
+    watches: FleetWatches
     channel: grpc.aio.Channel
     admin: "PolicyAdminServiceAsyncStub"
     discovery: "PolicyDiscoveryServiceAsyncStub"
@@ -55,7 +58,9 @@ async def serving(
     options = StreamOptions(hash_api_key(NODE_KEY), heartbeat_s, max_age_s)
     discovery = PolicyDiscoveryServicer(parts.snapshots, parts.fleet, parts.clock, options)
     server = grpc.aio.server(interceptors=[ErrorInterceptor(lambda _method, _code, _seconds: None)])
-    admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, parts.fleet, lambda: FOLDER_ERROR)
+    watches = FleetWatches(parts.fleet, parts.clock, max_age_s)
+    view = FleetView(parts.fleet, watches, parts.clock, lambda: FOLDER_ERROR)
+    admin = PolicyAdminServicer(reloader, parts.store, parts.snapshots, view)
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -63,7 +68,13 @@ async def serving(
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)])
     try:
         yield Serving(
-            parts, reloader, discovery, channel, PolicyAdminServiceStub(channel), PolicyDiscoveryServiceStub(channel)
+            parts,
+            reloader,
+            discovery,
+            watches,
+            channel,
+            PolicyAdminServiceStub(channel),
+            PolicyDiscoveryServiceStub(channel),
         )
     finally:
         await channel.close()

@@ -21,7 +21,7 @@ async def test_a_scrape_has_calls_and_the_fleet_by_state_and_no_ids() -> None:
     fleet.publish(target)
     for number in range(3):
         session = fleet.connect(policy_pb2.NodeInfo(node_id=f"secret-{number}"), target if number else Target(), 1)
-    fleet.disconnect("secret-2", session)
+    fleet.disconnect("secret-2", session, 2)
     metrics.tell_of(fleet, lambda: "broken")
     metrics.calls.count("/memplane.v1.PolicyAdminService/ReloadPolicySet", grpc.StatusCode.OK, 0.02)
     metrics.calls.count("", grpc.StatusCode.UNIMPLEMENTED, 0.001)

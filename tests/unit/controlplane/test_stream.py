@@ -96,7 +96,7 @@ async def test_a_refused_version_is_not_pushed_again_but_the_next_one_is(plane: 
     node = Node(plane)
     await node.nack(await node.hello(), "x" * 5000)
     await until(plane, "ERROR")
-    assert len(plane.parts.fleet.page("", 1)[0].error_detail) == stream_module.MAX_DETAIL_BYTES
+    assert len(plane.parts.fleet.page("", 1, 1)[0].error_detail) == stream_module.MAX_DETAIL_BYTES
     node.call.cancel()
     again = Node(plane)
     assert (await again.hello()).HasField("heartbeat")
