@@ -1,7 +1,8 @@
 """Documents to a policy, or to diagnostics that say where and what: pure, all or nothing, every problem at once.
 
 Steps: names and sizes; each file to a tree; the trees to one; each section against its model; each override merged and
-checked as the section that it makes (`controlplane/overrides.py`); then what must hold between values.
+checked as the section that it makes (`controlplane/overrides.py`); then what must hold between values; then the golden
+cases are read (`controlplane/case_files.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from controlplane.compiled import Compiled, EffectiveValue, effective_values
+from controlplane.case_files import read_cases
+from controlplane.compiled import Compiled, EffectiveValue, PlacedCase, effective_values
 from controlplane.diagnose import (
     Diagnostic,
     Path,
@@ -51,6 +53,7 @@ class _Work:
     diagnostics: list[Diagnostic]
     merged: Tree = field(default_factory=Tree)
     sections: dict[str, Section] = field(default_factory=dict)
+    cases: tuple[PlacedCase, ...] = ()
 
 
 def compile_documents(documents: Sequence[Document], bootstrap_admin: bool) -> Compiled:
@@ -64,17 +67,19 @@ def compile_documents(documents: Sequence[Document], bootstrap_admin: bool) -> C
         _merge_files(documents, work)
         _check_sections(work)
         _check_between(work, bootstrap_admin)
+        _read_cases(documents, work)
     refused = any(diagnostic.severity is Severity.ERROR for diagnostic in work.diagnostics)
     return Compiled(
         policy=None if refused else PolicySet.model_validate(work.sections),
         diagnostics=tuple(sorted(work.diagnostics, key=lambda found: (found.file, found.line, found.column))),
         version=version_of_set(documents),
         positions=work.merged.positions,
+        cases=work.cases,
     )
 
 
 def _set_problems(documents: Sequence[Document]) -> list[Diagnostic]:
-    if not documents:
+    if all(document.holds_cases for document in documents):
         return [_whole("NO_DOCUMENTS", "no .yaml file; a policy set has at least one")]
     if len(documents) > MAX_DOCUMENTS:
         return [_whole("TOO_MANY_DOCUMENTS", f"{len(documents)} documents; at most {MAX_DOCUMENTS}")]
@@ -103,7 +108,8 @@ def _whole(code: str, message: str, file: str = "") -> Diagnostic:
 
 def _merge_files(documents: Sequence[Document], work: _Work) -> None:
     """Puts all files into one tree; sections may be spread over files, but each value stands in one of them."""
-    for document in sorted(documents, key=lambda one: one.name):
+    policy_documents = (document for document in documents if not document.holds_cases)
+    for document in sorted(policy_documents, key=lambda one: one.name):
         tree = read_tree(document)
         work.diagnostics += tree.diagnostics
         work.merged.whole &= tree.whole
@@ -155,3 +161,10 @@ def _check_between(work: _Work, bootstrap_admin: bool) -> None:
     if isinstance(rbac, Rbac) and work.merged.whole:
         problems = rbac_problems(rbac, bootstrap_admin=bootstrap_admin)
         work.diagnostics += [error_at(found.code, found.message, found.path, positions) for found in problems]
+
+
+def _read_cases(documents: Sequence[Document], work: _Work) -> None:
+    rbac = work.sections.get("rbac")
+    case_documents = [document for document in documents if document.holds_cases]
+    work.cases, diagnostics = read_cases(case_documents, rbac if isinstance(rbac, Rbac) else None)
+    work.diagnostics += diagnostics

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from controlplane.diagnose import Diagnostic, Path, Position, Severity, show_path
+from memplane.policy.cases import Case
 from memplane.policy.effective import SECTIONS, lineage, merge, plain_sections
 from memplane.policy.model import PolicySet
 
@@ -14,13 +15,32 @@ BASE_LAYER = "base"
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedCase:
+    """A golden case; `path` is its place in its file, `places` those of `expect` and of the keys in it."""
+
+    sort: str
+    case: Case
+    path: Path
+    places: Mapping[Path, Position]
+
+    @property
+    def file(self) -> str:
+        """The document that it stands in."""
+        return self.places[(*self.path, "expect")].file
+
+
+@dataclass(frozen=True, slots=True)
 class Compiled:
-    """Documents compiled. `policy` is None when a diagnostic is an error. `version` is the digest of the documents."""
+    """Documents compiled. `policy` is None when a diagnostic is an error. `version` is the digest of the documents.
+
+    `cases` are to be tried before the policy is put in force (`controlplane/trial.py`).
+    """
 
     policy: PolicySet | None
     diagnostics: tuple[Diagnostic, ...]
     version: str
     positions: Mapping[Path, Position]
+    cases: tuple[PlacedCase, ...] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

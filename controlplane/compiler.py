@@ -11,8 +11,10 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol
 
+from controlplane.case_child import CaseChild
 from controlplane.compile import Compiled, compile_documents
 from controlplane.documents import Document
+from controlplane.trial import question, tried
 from memplane.errors import Overloaded, Unavailable
 
 log = logging.getLogger("memplane.controlplane.compiler")
@@ -24,36 +26,44 @@ MAX_WAITING = 16
 class Compiler(Protocol):
     """Turns documents into a policy, or into what is wrong with them."""
 
-    async def compile(self, documents: Sequence[Document]) -> Compiled:
-        """See `controlplane.compile.compile_documents`. Raises Unavailable when it may work later."""
+    async def compile(self, documents: Sequence[Document], *, with_cases: bool = True) -> Compiled:
+        """See `controlplane.compile.compile_documents`; a golden case that does not hold refuses the set.
+
+        Without cases: for what was accepted before, with cases that another build may see otherwise. Raises
+        Unavailable when it may work later.
+        """
         ...
 
 
 class ProcessCompiler:
     """One worker process, started when first needed and anew when it died. `bootstrap_admin`: there is one.
 
-    A set that takes longer than `deadline_s` costs the worker its life.
+    A set that takes longer than `deadline_s` costs the worker its life. Golden cases are tried in a child of its own.
     """
 
     def __init__(self, *, bootstrap_admin: bool, deadline_s: float = 60.0):
         self._bootstrap_admin = bootstrap_admin
         self._deadline_s = deadline_s
+        self._cases = CaseChild(deadline_s)
         self._pool: ProcessPoolExecutor | None = None
         self._changing = asyncio.Lock()
         self._waiting = 0
         self._closed = False
 
-    async def compile(self, documents: Sequence[Document]) -> Compiled:
+    async def compile(self, documents: Sequence[Document], *, with_cases: bool = True) -> Compiled:
         """Compiles in the worker; calls queue up. Raises Unavailable when the worker died over it, or Overloaded."""
         if self._waiting >= MAX_WAITING:
             raise Overloaded(f"{MAX_WAITING} policy sets wait to be compiled")
         self._waiting += 1
         try:
-            return await self._compile(documents)
+            compiled, asked = await self._compile(documents)
+            if not (asked and with_cases):
+                return compiled
+            return tried(compiled, await self._cases.ask(asked))
         finally:
             self._waiting -= 1
 
-    async def _compile(self, documents: Sequence[Document]) -> Compiled:
+    async def _compile(self, documents: Sequence[Document]) -> tuple[Compiled, bytes]:
         pool, loop = await self._a_pool(), asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -67,6 +77,7 @@ class ProcessCompiler:
     async def close(self) -> None:
         """Ends the worker, also in the middle of a set; calls that run or come later raise Unavailable."""
         self._closed = True
+        await self._cases.close()
         await self._end(self._pool)
 
     async def _a_pool(self) -> ProcessPoolExecutor:
@@ -97,8 +108,10 @@ def _end_workers(pool: ProcessPoolExecutor) -> None:
     pool.shutdown()
 
 
-def _compile(documents: list[Document], bootstrap_admin: bool) -> Compiled:
-    return compile_documents(documents, bootstrap_admin=bootstrap_admin)
+def _compile(documents: list[Document], bootstrap_admin: bool) -> tuple[Compiled, bytes]:
+    """What was compiled, and what is to be asked about its golden cases."""
+    compiled = compile_documents(documents, bootstrap_admin=bootstrap_admin)
+    return compiled, question(compiled)
 
 
 def _start_worker() -> None:

@@ -10,6 +10,8 @@ MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_DOCUMENTS = 1000
 MAX_SET_BYTES = 8 * 1024 * 1024
 EXTENSIONS = (".yaml", ".yml")
+CASE_EXTENSIONS = (".test.yaml", ".test.yml")
+"""Documents named so hold golden cases: they belong to the set and to its version, not to the policy's content."""
 
 _NAME = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]{0,250}\.ya?ml")
 
@@ -20,6 +22,11 @@ class Document:
 
     name: str
     content: bytes
+
+    @property
+    def holds_cases(self) -> bool:
+        """Whether it holds golden cases instead of policy."""
+        return self.name.endswith(CASE_EXTENSIONS)
 
 
 def version_of_set(documents: Sequence[Document]) -> str:

@@ -5,38 +5,31 @@ Rules:
 2. The folder acts only when its content differs from what it last held.
 3. A refused set changes nothing. A set equal to the one in force is accepted without a new generation.
 4. What is in force was stored first: a crash in between forgets neither.
+5. Control planes that share a store take turns by its generations: whoever comes second catches up, then starts again
+   on top of the first, or is told StaleEtag when it gave an etag.
+6. A folder's content that another control plane's folder has brought since is noted, and acts no more.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
 
 from controlplane.compile import Compiled, shrinks
-from controlplane.compiler import Compiler
 from controlplane.convert import diagnostic_messages, revision_message
 from controlplane.diagnose import Diagnostic, Severity
 from controlplane.documents import Document, version_of_set
 from controlplane.files import FolderUnreadable, read_folder
-from controlplane.fleet import Fleet
-from controlplane.revisions import Answer, Change, FolderContent, Revision, RevisionStore
-from controlplane.snapshots import InForce, SnapshotBuilder, Snapshots
+from controlplane.revisions import Answer, Change, FolderContent, FolderNote, Revision
+from controlplane.snapshots import InForce, content_version
+from controlplane.standing import Clock, Parts, Standing
 from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
 log = logging.getLogger("memplane.controlplane.reload")
 
 FOLDER_AUTHOR = "folder"
-
-
-class Clock(Protocol):
-    """The time of day, so that tests own it."""
-
-    def now_us(self) -> int:
-        """Microseconds since 1970-01-01 UTC."""
-        ...
+__all__ = ["Clock", "Command", "Parts", "Reloader", "Standing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +51,23 @@ class Command:
     from_folder: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a Reloader works with. `policy_folder` None: there is no policy folder."""
-
-    store: RevisionStore
-    compiler: Compiler
-    builder: SnapshotBuilder
-    snapshots: Snapshots
-    fleet: Fleet
-    clock: Clock
-    policy_folder: Path | None
-
-
 class _FolderMovedOn(Exception):
-    """The folder holds something else by now; the watch will see it."""
+    """The folder holds something else by now, and the watch will see it; or another control plane has brought it."""
 
 
 class Reloader:
-    """The one writer of the policy in force. `start` comes first."""
+    """Takes policy sets. `start` comes first."""
 
-    def __init__(self, parts: Parts):
+    def __init__(self, parts: Parts, standing: Standing):
         self._parts = parts
-        self._lock = asyncio.Lock()
-        self._running: set[asyncio.Task[admin_pb2.ReloadPolicySetResponse]] = set()
-        self._next_generation = 1
+        self._standing = standing
         self.folder = FolderContent()
         """What the folder last held."""
 
     async def start(self) -> None:
         """Puts the last accepted revision in force again. One that this build refuses stays stored, and is logged."""
-        revision = await self._parts.store.latest()
-        if revision is None:
-            return
-        self.folder = await self._parts.store.folder()
-        self._next_generation = revision.generation + 1
-        compiled = await self._parts.compiler.compile(revision.documents)
-        if compiled.policy is None:
-            log.error("revision %d does not compile: %s", revision.generation, _first_words(compiled.errors))
-            return
-        self._swap(await asyncio.to_thread(self._parts.builder.build, revision, compiled))
+        self.folder = await self._parts.store.folder(self._parts.holder)
+        await self._standing.catch_up()
 
     async def compile(self, documents: Sequence[Document] | None) -> Compiled:
         """Checks documents (None: the folder's) and changes nothing."""
@@ -118,10 +88,7 @@ class Reloader:
         Raises:
             StaleEtag, RequestIdReused, PolicyShrinks: Nothing was changed.
         """
-        task = asyncio.create_task(self._one_at_a_time(command, authorise))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await self._standing.in_turn(lambda: self._attempt(command, authorise))
 
     async def take_folder(self, documents: Sequence[Document]) -> None:
         """Reloads what the folder holds now. `folder` tells what became of it."""
@@ -137,32 +104,29 @@ class Reloader:
             log.warning("the policy folder's content is refused: %s", refusal)
             await self._remember(FolderContent(version_of_set(documents), refusal))
 
-    async def drain(self) -> None:
-        """Waits for what is running."""
-        await asyncio.gather(*self._running, return_exceptions=True)
-
-    async def _one_at_a_time(
+    async def _attempt(
         self, command: Command, authorise: Callable[[], object] | None
     ) -> admin_pb2.ReloadPolicySetResponse:
-        async with self._lock:
-            if authorise is not None:
-                authorise()
-            earlier = await self._earlier_answer(command)
-            if earlier is not None:
-                return earlier
-            self._check_etag(command)
-            await self._check_folder(command)
-            try:
-                documents = await self._documents(command.documents)
-            except FolderUnreadable as error:
-                return self._refused(_unreadable(error))
-            from_folder = command.from_folder or command.documents is None
-            return await self._take(replace(command, documents=documents, from_folder=from_folder))
+        if authorise is not None:
+            authorise()
+        earlier = await self._earlier_answer(command)
+        if earlier is not None:
+            return earlier
+        if command.etag and command.etag != self._standing.etag:
+            raise StaleEtag(command.etag, self._standing.etag)
+        await self._check_folder(command)
+        try:
+            documents = await self._documents(command.documents)
+        except FolderUnreadable as error:
+            return self._refused(_unreadable(error))
+        from_folder = command.from_folder or command.documents is None
+        return await self._take(replace(command, documents=documents, from_folder=from_folder))
 
     async def _take(self, command: Command) -> admin_pb2.ReloadPolicySetResponse:
         assert command.documents is not None
         current = self._parts.snapshots.current
-        if current is not None and current.revision.version == version_of_set(command.documents):
+        is_newest = current is not None and not self._standing.problem
+        if current is not None and is_newest and current.compiled.version == version_of_set(command.documents):
             return await self._accept_same(command, current)
         compiled = await self._parts.compiler.compile(command.documents)
         if compiled.policy is None:
@@ -175,50 +139,50 @@ class Reloader:
     async def _accept_same(self, command: Command, current: InForce) -> admin_pb2.ReloadPolicySetResponse:
         response = _response(current.revision, current.compiled, accepted=not command.validate_only)
         if not command.validate_only:
-            await self._store(command, None, response, current.revision.version)
+            change = self._change(command, None, response, current.compiled.version)
+            await self._parts.store.write(change)
+            self._remember_taken(change)
         return response
 
     async def _accept_new(self, command: Command, compiled: Compiled) -> admin_pb2.ReloadPolicySetResponse:
+        api_keys, now_us = self._standing.api_keys, self._parts.clock.now_us()
         revision = Revision(
-            generation=self._next_generation,
-            version=compiled.version,
-            create_time_us=self._parts.clock.now_us(),
+            generation=self._standing.newest + 1,
+            version=content_version(compiled.version, api_keys, now_us),
+            create_time_us=now_us,
             author=command.author,
             comment=command.comment,
             origin=command.origin,
             documents=tuple(command.documents or ()),
         )
-        in_force = await asyncio.to_thread(self._parts.builder.build, revision, compiled)
+        in_force = await asyncio.to_thread(self._parts.builder.build, revision, compiled, api_keys)
         response = _response(revision, compiled, accepted=True)
-        await self._store(command, revision, response, compiled.version)
-        self._swap(in_force)
+        change = self._change(command, revision, response, compiled.version)
+        await self._standing.take(change, in_force)
+        self._remember_taken(change)
         return response
 
-    async def _store(
+    def _change(
         self,
         command: Command,
         revision: Revision | None,
         response: admin_pb2.ReloadPolicySetResponse,
         version: str,
-    ) -> None:
+    ) -> Change:
         answer = None
         if command.request_id:
             now_us = self._parts.clock.now_us()
             body = response.SerializeToString()
             answer = Answer(command.author, command.request_id, command.payload_sha256, now_us, body)
-        folder = FolderContent(version) if command.from_folder else None
-        await self._parts.store.write(Change(revision, answer, folder))
-        if folder is not None:
-            self.folder = folder
+        note = FolderNote(self._parts.holder, FolderContent(version), is_taken=True) if command.from_folder else None
+        return Change(revision, answer, note)
 
-    def _swap(self, in_force: InForce) -> None:
-        self._parts.snapshots.current = in_force
-        self._next_generation = in_force.revision.generation + 1
-        self._parts.fleet.publish(in_force.target)
-        log.info("policy generation %d is in force (%s)", in_force.revision.generation, in_force.revision.version)
+    def _remember_taken(self, change: Change) -> None:
+        if change.folder is not None:
+            self.folder = change.folder.content
 
     async def _remember(self, folder: FolderContent) -> None:
-        await self._parts.store.write(Change(folder=folder))
+        await self._parts.store.write(Change(folder=FolderNote(self._parts.holder, folder)))
         self.folder = folder
 
     async def _earlier_answer(self, command: Command) -> admin_pb2.ReloadPolicySetResponse | None:
@@ -230,12 +194,6 @@ class Reloader:
         if found.payload_sha256 != command.payload_sha256:
             raise RequestIdReused(command.request_id)
         return admin_pb2.ReloadPolicySetResponse.FromString(found.answer)
-
-    def _check_etag(self, command: Command) -> None:
-        current = self._parts.snapshots.current
-        etag = current.revision.etag if current is not None else ""
-        if command.etag and command.etag != etag:
-            raise StaleEtag(command.etag, etag)
 
     async def _documents(self, documents: Sequence[Document] | None) -> Sequence[Document]:
         if documents is not None:
@@ -253,6 +211,10 @@ class Reloader:
         except FolderUnreadable as error:
             raise _FolderMovedOn from error
         if list(command.documents or ()) != holds:
+            raise _FolderMovedOn
+        version = version_of_set(holds)
+        if await self._parts.store.brought_by_another(self._parts.holder, version):
+            await self._remember(FolderContent(version))
             raise _FolderMovedOn
 
     def _guard(self, command: Command, compiled: Compiled) -> None:
@@ -282,10 +244,6 @@ def _response(revision: Revision | None, compiled: Compiled, *, accepted: bool) 
 def _unreadable(error: FolderUnreadable) -> Compiled:
     diagnostic = Diagnostic(Severity.ERROR, "FOLDER_UNREADABLE", str(error), file=error.file)
     return Compiled(policy=None, diagnostics=(diagnostic,), version="", positions={})
-
-
-def _first_words(errors: Sequence[Diagnostic]) -> str:
-    return f"{errors[0].file}:{errors[0].line}: {errors[0].message}" if errors else "no diagnostic"
 
 
 def _told(response: admin_pb2.ReloadPolicySetResponse) -> str:

@@ -29,7 +29,7 @@ class InlineCompiler:
     def __init__(self) -> None:
         self.calls = 0
 
-    async def compile(self, documents: Sequence[Document]) -> Compiled:
+    async def compile(self, documents: Sequence[Document], *, with_cases: bool = True) -> Compiled:
         self.calls += 1
         return compile_documents(list(documents), bootstrap_admin=True)
 
