@@ -18,10 +18,12 @@ from controlplane.config import ControlPlaneConfig, read_config
 from controlplane.fleet import Fleet
 from controlplane.keys import BadSigningKey, load_or_make_key
 from controlplane.metrics import ControlPlaneMetrics
-from controlplane.reload import Parts, Reloader
-from controlplane.revisions import RevisionStore, UnknownSchema
+from controlplane.reload import Reloader
+from controlplane.revisions import UnusableStore
 from controlplane.server import PolicyAdminServicer
 from controlplane.snapshots import SnapshotBuilder, Snapshots
+from controlplane.standing import Parts, Standing
+from controlplane.stores import holder_id, open_store
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from controlplane.watching import FleetWatches
@@ -36,10 +38,14 @@ from memplane.process import (
     say_ready,
     told_to_stop,
 )
+from memplane.rpc.certificate_metrics import tell_of_certificates
+from memplane.rpc.certificate_watch import CertificateWatch
+from memplane.rpc.certificates import BadCertificate
 from memplane.rpc.interceptors import ErrorInterceptor, at_once
 from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
 from memplane.rpc.metrics import metrics_served
-from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server, set_health
+from memplane.rpc.server import AddressInUse, add_health_and_reflection, new_server, set_health
+from memplane.rpc.tls import bind_with
 from memplane.settings import BadConfig
 from memplane.v1.policy_admin_service_pb2_grpc import add_PolicyAdminServiceServicer_to_server
 from memplane.v1.policy_discovery_service_pb2_grpc import add_PolicyDiscoveryServiceServicer_to_server
@@ -58,6 +64,7 @@ class ControlPlane:
     """Everything that runs, built and wired."""
 
     snapshots: Snapshots
+    standing: Standing
     reloader: Reloader
     discovery: PolicyDiscoveryServicer
     watches: FleetWatches
@@ -66,18 +73,22 @@ class ControlPlane:
     health: health.aio.HealthServicer
     port: int
     underway: Underway
+    certificates: CertificateWatch | None
 
 
 async def serve(config: ControlPlaneConfig) -> None:
     """Serves until SIGTERM or SIGINT, then drains.
 
-    Raises FolderInUse, AddressInUse, BadSigningKey, UnknownSchema or OSError.
+    Raises FolderInUse, AddressInUse, BadCertificate, BadSigningKey, UnusableStore or OSError.
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_folder(config.data_dir, "control plane"))
         plane = await _build(config, stack)
         background = [asyncio.create_task(_tell_health(plane), name="health")]
+        if plane.certificates is not None:
+            background.append(asyncio.create_task(plane.certificates.run(), name="certificates"))
         await plane.reloader.start()
+        background.append(asyncio.create_task(plane.standing.follow(), name="revisions"))
         if plane.watch is not None:
             await plane.watch.look()
             background.append(asyncio.create_task(plane.watch.run(), name="policy-folder"))
@@ -101,12 +112,16 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     underway = Underway()
     interceptor = ErrorInterceptor(metrics.calls.count, underway.around(at_once))
     server = new_server([interceptor], config.lifetime.options())
-    port = bind(server, config.listen)
-    store = await RevisionStore.open(config.data_dir / "revisions.sqlite3")
+    port, certificates = bind_with(server, config.listen, config.tls, clock)
+    tell_of_certificates(metrics.registry, [certificates] if certificates else [], clock)
+    store = await open_store(config.data_dir / "revisions.sqlite3")
     stack.push_async_callback(store.close)
     compiler = ProcessCompiler(bootstrap_admin=config.bootstrap_admin_sha256 is not None)
-    reloader = Reloader(Parts(store, compiler, builder, snapshots, fleet, clock, config.policy_folder))
-    stack.push_async_callback(reloader.drain)
+    holder = holder_id(config.data_dir)
+    parts = Parts(store, compiler, builder, snapshots, fleet, clock, holder, config.policy_folder)
+    standing = Standing(parts)
+    reloader = Reloader(parts, standing)
+    stack.push_async_callback(standing.drain)
     stack.push_async_callback(compiler.close)
     discovery = PolicyDiscoveryServicer(
         snapshots,
@@ -123,14 +138,18 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     add_PolicyAdminServiceServicer_to_server(admin, server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     servicer = add_health_and_reflection(server, (ADMIN, DISCOVERY))
-    return ControlPlane(snapshots, reloader, discovery, watches, watch, server, servicer, port, underway)
+    return ControlPlane(
+        snapshots, standing, reloader, discovery, watches, watch, server, servicer, port, underway, certificates
+    )
 
 
 async def _tell_health(plane: ControlPlane) -> None:
     while True:
         await set_health(plane.health, "", serving=True)
         await set_health(plane.health, ADMIN, serving=True)
-        await set_health(plane.health, DISCOVERY, serving=plane.snapshots.current is not None)
+        await set_health(
+            plane.health, DISCOVERY, serving=plane.snapshots.current is not None and not plane.standing.problem
+        )
         if plane.watch is not None:
             await set_health(plane.health, FOLDER, serving=not plane.watch.problem)
         await asyncio.sleep(_HEALTH_POLL_S)
@@ -154,10 +173,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log_to_stderr()
     try:
         uvloop.run(serve(read_config(sys.argv[1:] if arguments is None else arguments)))
-    except BadConfig as error:
+    except (BadConfig, BadCertificate) as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 2
-    except (AddressInUse, FolderInUse, BadSigningKey, UnknownSchema, MemPlaneError, sqlite3.Error, OSError) as error:
+    except (AddressInUse, FolderInUse, BadSigningKey, UnusableStore, MemPlaneError, sqlite3.Error, OSError) as error:
         sys.stderr.write(f"memplane control: {error}\n")
         return 1
     except KeyboardInterrupt:  # Ctrl-C before there was something to stop in order

@@ -1,69 +1,49 @@
-"""Every accepted policy set, answers for retried requests, and what the policy folder last held: in SQLite.
+"""What a revision store keeps, and what it promises: every accepted policy set, API keys, answers, folder contents.
 
-The newest revision is the one in force. When SQLite fails, calls raise Unavailable, and the log has the cause.
-
-Generations count up and are never used again. All calls run on one worker thread; a transaction is on disk when its
-call returns (WAL, synchronous FULL).
+The newest revision is the one in force. Several control planes may share one store: a revision is taken only when it
+follows the newest one (compare and set), so that generations count up by one, never double and never go back.
 """
 
-import asyncio
-import logging
-import sqlite3
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Protocol
 
 from controlplane.documents import Document
-from memplane.errors import Unavailable
 
-log = logging.getLogger("memplane.controlplane.revisions")
-
-SCHEMA_VERSION = 1
 REQUEST_KEPT_US = 24 * 3600 * 1_000_000
 """How long an answer to a request_id is remembered: 24 hours."""
-
-_SCHEMA = """
-CREATE TABLE revisions (
-  generation INTEGER PRIMARY KEY AUTOINCREMENT,
-  version TEXT NOT NULL,
-  create_time_us INTEGER NOT NULL,
-  author TEXT NOT NULL,
-  comment TEXT NOT NULL,
-  origin TEXT NOT NULL
-) STRICT;
-CREATE TABLE documents (
-  generation INTEGER NOT NULL REFERENCES revisions,
-  name TEXT NOT NULL,
-  content BLOB NOT NULL,
-  PRIMARY KEY (generation, name)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE answers (
-  author TEXT NOT NULL,
-  request_id TEXT NOT NULL,
-  payload_sha256 TEXT NOT NULL,
-  create_time_us INTEGER NOT NULL,
-  answer BLOB NOT NULL,
-  PRIMARY KEY (author, request_id)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE folder (
-  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-  version TEXT NOT NULL,
-  refusal TEXT NOT NULL
-) STRICT;
-"""
-_COLUMNS = "generation, version, create_time_us, author, comment, origin"
-_T = TypeVar("_T")
+FOLDER_CONTENTS_KEPT = 1000
+"""How many contents of policy folders are remembered as brought in. Unmeasured."""
 
 
-class UnknownSchema(Exception):
-    """The file was written by another version of MemPlane."""
+class UnusableStore(Exception):
+    """The store is there and cannot be used; says what to do."""
+
+
+class UnknownSchema(UnusableStore):
+    """The store was written by another version of MemPlane."""
+
+
+@dataclass
+class Outrun(Exception):
+    """Another control plane has put generation `newest` in force meanwhile; nothing was written."""
+
+    newest: int
+
+
+@dataclass
+class KeyIdTaken(Exception):
+    """There is an API key of this id already; nothing was written."""
+
+    key_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """An accepted policy set. `documents` are empty in lists. `origin` is `rpc` or `folder`."""
+    """An accepted policy set. `documents` are empty in lists.
+
+    `origin` is `rpc`, `folder`, `rollback` or `api_key` (only the API keys changed). `version` is the digest of the
+    documents and of the API keys beside them.
+    """
 
     generation: int
     version: str
@@ -80,6 +60,35 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiKeyRecord:
+    """An API key without its secret. `expire_time_us` None: it does not end; `revoke_time_us` None: it was not revoked.
+
+    `key_id` is public: the 8 hex digits after `mpk_`. `sha256` is that of the whole key, 64 hex digits.
+    """
+
+    key_id: str
+    sha256: str
+    principal: str
+    create_time_us: int
+    expire_time_us: int | None
+    description: str
+    author: str
+    revoke_time_us: int | None = None
+
+    def holds(self, now_us: int) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoke_time_us is None and (self.expire_time_us is None or now_us < self.expire_time_us)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEnd:
+    """An API key is revoked."""
+
+    key_id: str
+    revoke_time_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a request was answered, for its retries."""
 
@@ -92,162 +101,88 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """What the policy folder last held: its digest (empty: it was never looked at), and why it was refused, if so."""
+    """What a policy folder last held: its digest (empty: it was never looked at), and why it was refused, if so."""
 
     version: str = ""
     refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
+class FolderNote:
+    """What the folder of the control plane `holder` holds now. `is_taken`: it was put in force, or was in force."""
+
+    holder: str
+    content: FolderContent
+    is_taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """What one reload writes, all or nothing. None: that part stays as it is."""
+    """What is written at once, all or nothing. None: that part stays as it is. A key changes with a revision alone."""
 
     revision: Revision | None = None
     answer: Answer | None = None
-    folder: FolderContent | None = None
+    folder: FolderNote | None = None
+    new_key: ApiKeyRecord | None = None
+    ended_key: KeyEnd | None = None
 
 
-class RevisionStore:
-    """The store; `open` makes one."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The revision in force with its documents (None before the first), and the API keys not revoked at that moment."""
 
-    def __init__(self, database: sqlite3.Connection, worker: ThreadPoolExecutor):
-        self._database = database
-        self._worker = worker
-        self._last_failure = ""
+    revision: Revision | None
+    api_keys: tuple[ApiKeyRecord, ...] = ()
 
-    @classmethod
-    async def open(cls, path: Path) -> "RevisionStore":
-        """Opens or makes the file. Raises UnknownSchema, or sqlite3.Error when it is no such file."""
-        worker = ThreadPoolExecutor(1, thread_name_prefix="revisions")
-        try:
-            database = await asyncio.get_running_loop().run_in_executor(worker, _connect, path)
-        except Exception:
-            worker.shutdown()
-            raise
-        return cls(database, worker)
+
+class RevisionStore(Protocol):
+    """Keeps revisions. Every method raises Unavailable when the store fails, and the log has the cause, once.
+
+    What a call has written is on disk when it returns.
+    """
 
     async def close(self) -> None:
-        """Waits for running calls and closes the file."""
-        await self._call(lambda database: database.close())
-        self._worker.shutdown()
+        """Waits for running calls and lets go of the store."""
+        ...
 
-    async def latest(self) -> Revision | None:
-        """The revision in force, with its documents; None before the first."""
-        return await self._call(lambda database: _revision(database, None))
+    async def newest(self) -> int:
+        """The newest generation; 0 before the first. Cheap: it is asked about every half second."""
+        ...
+
+    async def head(self) -> Head:
+        """What is in force, as of one moment."""
+        ...
 
     async def get(self, generation: int) -> Revision | None:
         """One revision with its documents; None when there is no such."""
-        return await self._call(lambda database: _revision(database, generation))
+        ...
 
     async def page(self, before: int, page_size: int) -> list[Revision]:
         """Revisions of a generation below `before`, newest first, without documents."""
-        query = f"SELECT {_COLUMNS} FROM revisions WHERE generation < ? ORDER BY generation DESC LIMIT ?"  # noqa: S608 - constant columns
-        return await self._call(
-            lambda database: [Revision(*row) for row in database.execute(query, (before, page_size))]
-        )
+        ...
 
     async def write(self, change: Change) -> None:
-        """Writes all of it in one transaction. Raises Unavailable, and then nothing of it is there."""
-        await self._call(lambda database: _write(database, change))
-        self._last_failure = ""
+        """Writes all of it in one transaction; a revision must be of the generation after the newest one.
+
+        Unavailable may leave it open whether it was written, when the connection broke at the commit.
+
+        Raises:
+            Outrun, KeyIdTaken: Nothing of it is there.
+        """
+        ...
 
     async def answer(self, author: str, request_id: str, now_us: int) -> Answer | None:
         """What this author's request was answered in the last 24 hours."""
-        query = (
-            "SELECT author, request_id, payload_sha256, create_time_us, answer FROM answers"
-            " WHERE author = ? AND request_id = ? AND create_time_us > ?"
-        )
-        given = (author, request_id, now_us - REQUEST_KEPT_US)
-        row = await self._call(lambda database: database.execute(query, given).fetchone())
-        return None if row is None else Answer(*row)
+        ...
 
-    async def folder(self) -> FolderContent:
-        """What the policy folder last held."""
-        row = await self._call(lambda database: database.execute("SELECT version, refusal FROM folder").fetchone())
-        return FolderContent() if row is None else FolderContent(*row)
+    async def folder(self, holder: str) -> FolderContent:
+        """What the folder of this control plane last held."""
+        ...
 
-    async def _call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, work, self._database)
-        except sqlite3.Error as error:
-            self._note_failure(error)
-            raise Unavailable("revision store") from error
+    async def brought_by_another(self, holder: str, version: str) -> bool:
+        """Whether a folder's content of this digest was taken since `holder` last noted what its own folder holds."""
+        ...
 
-    def _note_failure(self, error: sqlite3.Error) -> None:
-        """One line until a write succeeds again: the folder's watch tries every second."""
-        reason = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
-        if reason != self._last_failure:
-            log.error("the revision store failed, nothing was changed: %s", reason)
-        self._last_failure = reason
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        database.execute("PRAGMA foreign_keys = ON")
-        _migrate(database, path)
-    except Exception:
-        database.close()
-        raise
-    return database
-
-
-def _migrate(database: sqlite3.Connection, path: Path) -> None:
-    found = database.execute("PRAGMA user_version").fetchone()[0]
-    if found == 0:
-        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-    elif found != SCHEMA_VERSION:
-        raise UnknownSchema(f"{path} has schema {found}; this version of MemPlane reads {SCHEMA_VERSION}")
-
-
-def _revision(database: sqlite3.Connection, generation: int | None) -> Revision | None:
-    where = "ORDER BY generation DESC LIMIT 1" if generation is None else "WHERE generation = ?"
-    given = () if generation is None else (generation,)
-    row = database.execute(f"SELECT {_COLUMNS} FROM revisions {where}", given).fetchone()  # noqa: S608 - constants
-    if row is None:
-        return None
-    documents = database.execute("SELECT name, content FROM documents WHERE generation = ? ORDER BY name", (row[0],))
-    return replace(Revision(*row), documents=tuple(Document(*document) for document in documents))
-
-
-def _write(database: sqlite3.Connection, change: Change) -> None:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        if change.revision is not None:
-            _insert_revision(database, change.revision)
-        if change.answer is not None:
-            _insert_answer(database, change.answer)
-        if change.folder is not None:
-            folder = (change.folder.version, change.folder.refusal)
-            database.execute("INSERT OR REPLACE INTO folder VALUES (1, ?, ?)", folder)
-        database.execute("COMMIT")
-    except Exception:
-        if database.in_transaction:  # SQLite has rolled back itself when the disk is full
-            database.execute("ROLLBACK")
-        raise
-
-
-def _insert_revision(database: sqlite3.Connection, revision: Revision) -> None:
-    row = (
-        revision.generation,
-        revision.version,
-        revision.create_time_us,
-        revision.author,
-        revision.comment,
-        revision.origin,
-    )
-    database.execute(f"INSERT INTO revisions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - constants
-    database.executemany(
-        "INSERT INTO documents VALUES (?, ?, ?)",
-        [(revision.generation, document.name, document.content) for document in revision.documents],
-    )
-
-
-def _insert_answer(database: sqlite3.Connection, answer: Answer) -> None:
-    database.execute("DELETE FROM answers WHERE create_time_us <= ?", (answer.create_time_us - REQUEST_KEPT_US,))
-    database.execute(
-        "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
-        (answer.author, answer.request_id, answer.payload_sha256, answer.create_time_us, answer.answer),
-    )
+    async def api_keys(self) -> list[ApiKeyRecord]:
+        """Every API key, also revoked and expired ones, newest first (by time, then by id, downwards)."""
+        ...

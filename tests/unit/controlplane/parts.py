@@ -8,9 +8,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from controlplane.compile import Compiled, compile_documents
 from controlplane.documents import Document
 from controlplane.fleet import Fleet
-from controlplane.reload import Parts, Reloader
-from controlplane.revisions import RevisionStore
+from controlplane.reload import Reloader
 from controlplane.snapshots import SnapshotBuilder, Snapshots
+from controlplane.sqlite_revisions import SqliteRevisions
+from controlplane.standing import Parts, Standing
 from memplane.policy.access import hash_api_key
 
 ADMIN_KEY = "admin-key"
@@ -41,20 +42,23 @@ def policy(top_k: int, name: str = "retrieve.yaml") -> list[Document]:
 BROKEN = [Document("retrieve.yaml", b"retrieve_policy:\n  top_kk: 3\n")]
 
 
-async def make_parts(data: Path, folder: Path | None = None, key: Ed25519PrivateKey | None = None) -> Parts:
+async def make_parts(
+    data: Path, folder: Path | None = None, key: Ed25519PrivateKey | None = None, holder: str = "control-1"
+) -> Parts:
     builder = SnapshotBuilder(key or Ed25519PrivateKey.generate(), hash_api_key(ADMIN_KEY))
     return Parts(
-        store=await RevisionStore.open(data / "revisions.sqlite3"),
+        store=await SqliteRevisions.open(data / "revisions.sqlite3"),
         compiler=InlineCompiler(),
         builder=builder,
         snapshots=Snapshots(builder.access_without_policy()),
         fleet=Fleet(),
         clock=FixtureClock(),
+        holder=holder,
         policy_folder=folder,
     )
 
 
 async def started(parts: Parts) -> Reloader:
-    reloader = Reloader(parts)
+    reloader = Reloader(parts, Standing(parts))
     await reloader.start()
     return reloader

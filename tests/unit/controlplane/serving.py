@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import grpc
 
 from controlplane.admin_fleet import FleetView
-from controlplane.reload import Command, Parts, Reloader
+from controlplane.reload import Command, Reloader
 from controlplane.server import PolicyAdminServicer
+from controlplane.standing import Parts
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watching import FleetWatches
 from memplane.policy.access import hash_api_key

@@ -7,9 +7,11 @@ import pytest
 
 from controlplane import reload as reload_module
 from controlplane.documents import Document
-from controlplane.reload import Command, Parts, Reloader
-from controlplane.revisions import RevisionStore
+from controlplane.reload import Command, Reloader
+from controlplane.revisions import Revision
 from controlplane.snapshots import SnapshotBuilder
+from controlplane.sqlite_revisions import SqliteRevisions
+from controlplane.standing import Parts
 from memplane.errors import InvalidField, PermissionDenied, PolicyShrinks, RequestIdReused, StaleEtag, Unavailable
 from tests.unit.controlplane.parts import BROKEN, InlineCompiler, make_parts, policy, started
 
@@ -26,13 +28,17 @@ def in_force(parts: Parts) -> tuple[str, int]:
     return target.version, target.generation
 
 
+async def newest_of(parts: Parts) -> Revision | None:
+    return (await parts.store.head()).revision
+
+
 async def test_an_accepted_set_is_stored_in_force_and_published(parts: Parts) -> None:
     reloader = await started(parts)
     response = await reloader.reload(Command(policy(7), "ann", comment="why"))
     assert response.accepted
     assert in_force(parts) == (response.revision.version_info, 1)
     assert parts.fleet.target == parts.snapshots.target
-    stored = await parts.store.latest()
+    stored = await newest_of(parts)
     assert stored is not None
     assert (stored.author, stored.comment, stored.documents) == ("ann", "why", tuple(policy(7)))
 
@@ -70,7 +76,7 @@ async def test_validate_only_changes_nothing(parts: Parts) -> None:
     assert not response.accepted
     assert response.total_diagnostics == 0
     assert parts.snapshots.current is None
-    assert await parts.store.latest() is None
+    assert await newest_of(parts) is None
 
 
 async def test_a_stale_etag_is_refused_and_the_current_one_accepted(parts: Parts) -> None:
@@ -114,7 +120,7 @@ async def test_concurrent_reloads_are_taken_one_after_the_other(parts: Parts) ->
     reloader = await started(parts)
     responses = await asyncio.gather(*(reloader.reload(Command(policy(k), "ann")) for k in range(1, 21)))
     assert sorted(response.revision.generation for response in responses) == list(range(1, 21))
-    latest = await parts.store.latest()
+    latest = await newest_of(parts)
     assert latest is not None
     assert in_force(parts) == (latest.version, latest.generation) == (latest.version, 20)
 
@@ -124,13 +130,13 @@ async def test_a_caller_that_goes_away_does_not_stop_a_reload_half_way(parts: Pa
     task = asyncio.create_task(reloader.reload(Command(policy(7), "ann")))
     await asyncio.sleep(0)
     task.cancel()
-    await reloader.drain()
+    await reloader._standing.drain()
     assert in_force(parts)[1] == 1
 
 
 @pytest.mark.parametrize(
     ("owner", "step"),
-    [(InlineCompiler, "compile"), (reload_module, "shrinks"), (SnapshotBuilder, "build"), (RevisionStore, "write")],
+    [(InlineCompiler, "compile"), (reload_module, "shrinks"), (SnapshotBuilder, "build"), (SqliteRevisions, "write")],
 )
 async def test_a_reload_that_fails_at_any_step_changes_nothing_and_the_next_one_works(
     parts: Parts, monkeypatch: pytest.MonkeyPatch, owner: object, step: str
@@ -200,7 +206,7 @@ async def test_a_refused_folder_is_remembered_and_told(parts: Parts) -> None:
     await reloader.take_folder(policy(7))
     await reloader.take_folder(BROKEN)
     assert "retrieve.yaml:2:3" in reloader.folder.refusal
-    assert reloader.folder == await parts.store.folder()
+    assert reloader.folder == await parts.store.folder(parts.holder)
     assert reloader.folder.version != parts.snapshots.target.version
 
 
