@@ -5,9 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memplane.authentication.token_settings import SETTINGS as TOKENS
+from memplane.authentication.token_settings import TokenSettings
 from memplane.config_file import read_config_file
 from memplane.rpc.lifetime import SETTINGS as LIFETIME
 from memplane.rpc.lifetime import Lifetime
+from memplane.rpc.tls_settings import SERVER_SETTINGS as TLS
+from memplane.rpc.tls_settings import ServerTls, refuse_clear
 from memplane.settings import (
     ANNOUNCEMENTS,
     METRICS_HELP,
@@ -31,7 +35,7 @@ class ControlPlaneConfig:
     `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `policy_folder` None:
     policy comes by RPC only. The two hashes are SHA-256 in hex; None: nobody is the bootstrap administrator, no data
     plane is let in. `ready_file` gets `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text`
-    or `json`) is said on stdout then.
+    or `json`) is said on stdout then. `tls` None: calls travel in clear.
     """
 
     listen: str
@@ -46,6 +50,8 @@ class ControlPlaneConfig:
     announce: str
     parent_pid: int
     lifetime: Lifetime
+    tls: ServerTls | None
+    tokens: TokenSettings | None
 
 
 SETTINGS = (
@@ -63,6 +69,8 @@ SETTINGS = (
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
     Setting(PARENT, "0", PARENT_HELP),
+    *TLS,
+    *TOKENS,
     *LIFETIME,
 )
 
@@ -74,7 +82,8 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     path = config_file_of(arguments, values, PREFIX)
     sections = read_config_file(path, values, ("control",)) if path else {}
     given = read_settings(program, SETTINGS, arguments, values, ("control", sections.get("control", {})))
-    data_dir = given.required_path("data-dir")
+    data_dir, tls = given.required_path("data-dir"), ServerTls.of(given)
+    refuse_clear(given, "listen", tls)
     return ControlPlaneConfig(
         listen=given.address("listen"),
         data_dir=data_dir,
@@ -88,4 +97,6 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         announce=given.choice("announce", ANNOUNCEMENTS),
         parent_pid=int(given.number(PARENT, 0, 2**31)),
         lifetime=Lifetime.of(given),
+        tls=tls,
+        tokens=TokenSettings.of(given),
     )

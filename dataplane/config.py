@@ -5,9 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memplane.authentication.token_settings import SETTINGS as TOKENS
+from memplane.authentication.token_settings import TokenSettings
 from memplane.config_file import SECTIONS, Table, read_config_file
 from memplane.rpc.lifetime import SETTINGS as LIFETIME
 from memplane.rpc.lifetime import Lifetime
+from memplane.rpc.tls_settings import SERVER_SETTINGS as TLS
+from memplane.rpc.tls_settings import ChannelTls, ServerTls, channel_settings, refuse_clear
 from memplane.settings import (
     ANNOUNCEMENTS,
     METRICS_HELP,
@@ -52,7 +56,8 @@ class DataPlaneConfig:
     `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `parts` has one for
     each of ADAPTERS; `redis` is the section that cache and queue share. `projector_paused`: writes are committed but
     not projected, for maintenance. `ready_file` gets `{"address", "pid"}` as JSON once calls are answered; `announce`
-    (`none`, `text` or `json`) is said on stdout then.
+    (`none`, `text` or `json`) is said on stdout then. `tls` is of its port, `control_tls` of its channel to the control
+    plane; None: in clear.
     """
 
     listen: str
@@ -70,6 +75,9 @@ class DataPlaneConfig:
     announce: str
     parent_pid: int
     lifetime: Lifetime
+    tls: ServerTls | None
+    tokens: TokenSettings | None
+    control_tls: ChannelTls | None
 
 
 SETTINGS = (
@@ -89,6 +97,9 @@ SETTINGS = (
     Setting("ready-file", "", "file to write {address, pid} to once calls are answered"),
     Setting("announce", "none", "what to say on stdout once calls are answered: none, text or json"),
     Setting(PARENT, "0", PARENT_HELP),
+    *TLS,
+    *TOKENS,
+    *channel_settings("control", "the control plane"),
     *LIFETIME,
 )
 
@@ -106,6 +117,9 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
     sections = read_config_file(path, values, USED_SECTIONS) if path else {}
     program = ("memplane data", "The MemPlane data plane.", PREFIX)
     given = read_settings(program, SETTINGS, arguments, values, ("data", sections.get("data", {})))
+    tls, control_tls = ServerTls.of(given), ChannelTls.of(given, "control")
+    refuse_clear(given, "listen", tls)
+    refuse_clear(given, "control", control_tls)
     return DataPlaneConfig(
         listen=given.address("listen"),
         data_dir=given.required_path("data-dir"),
@@ -122,6 +136,9 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         announce=given.choice("announce", ANNOUNCEMENTS),
         parent_pid=int(given.number(PARENT, 0, 2**31)),
         lifetime=Lifetime.of(given),
+        tls=tls,
+        tokens=TokenSettings.of(given),
+        control_tls=control_tls,
     )
 
 

@@ -13,9 +13,11 @@ import uvloop
 from google.longrunning import operations_pb2_grpc
 from grpc_health.v1 import health
 
+from dataplane.adapters.control_channel import ControlTls
 from dataplane.adapters.policy_stream import PolicyStream, PolicyStreamOptions
 from dataplane.adapters.sqlite.connection import StoreInUse
 from dataplane.adapters.sqlite.migrate import SchemaTooNew
+from dataplane.adapters.system import running_s
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.adapters.witness_file import WitnessFile
 from dataplane.config import DataPlaneConfig, read_config
@@ -33,6 +35,7 @@ from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
 from dataplane.server.operations import SERVICE as OPERATIONS
 from dataplane.server.operations import OperationsService
+from dataplane.server.stale import unless_stale
 from dataplane.stores import CannotOpen, Stores, open_stores
 from dataplane.wiring import Surroundings, Wired, beacons_over, wire
 from memplane import __version__
@@ -46,10 +49,14 @@ from memplane.process import (
     say_ready,
     told_to_stop,
 )
+from memplane.rpc.certificate_metrics import tell_of_certificates
+from memplane.rpc.certificate_watch import CertificateWatch
+from memplane.rpc.certificates import BadCertificate
 from memplane.rpc.interceptors import CallCounter, ErrorInterceptor
 from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
 from memplane.rpc.metrics import metrics_served
-from memplane.rpc.server import AddressInUse, add_health_and_reflection, bind, new_server
+from memplane.rpc.server import AddressInUse, add_health_and_reflection, new_server
+from memplane.rpc.tls import bind_with
 from memplane.settings import BadConfig
 from memplane.v1 import policy_pb2
 from memplane.v1.maintenance_service_pb2_grpc import add_MaintenanceServiceServicer_to_server
@@ -58,6 +65,23 @@ from memplane.v1.memory_service_pb2_grpc import add_MemoryServiceServicer_to_ser
 log = logging.getLogger("memplane.dataplane")
 
 MAINTENANCE = "memplane.v1.MaintenanceService"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What follows the files of the port and of the channel to the control plane; None: in clear."""
+
+    port: CertificateWatch | None
+    channel: CertificateWatch | None
+
+    @property
+    def watches(self) -> list[CertificateWatch]:
+        """Those that there are."""
+        return [each for each in (self.port, self.channel) if each is not None]
+
+    def statuses(self) -> list[policy_pb2.CertificateStatus]:
+        """Every certificate in use."""
+        return [status for watch in self.watches for status in watch.statuses()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +96,7 @@ class DataPlane:
     beacons: Beacons
     checks: HealthChecks
     reporter: Reporter
+    certificates: Certificates
     server: grpc.aio.Server
     health: health.aio.HealthServicer
 
@@ -79,21 +104,26 @@ class DataPlane:
 async def serve(config: DataPlaneConfig) -> None:
     """Serves until SIGTERM or SIGINT, then drains.
 
-    Raises NoTrustedKey, FolderInUse, AddressInUse, StoreInUse, SchemaTooNew, Misconfigured, CannotOpen or OSError.
+    Raises NoTrustedKey, BadCertificate, FolderInUse, AddressInUse, StoreInUse, SchemaTooNew, Misconfigured, CannotOpen
+    or OSError.
     """
     read_trusted_keys(config.trusted_key)  # a wrong file would never let a policy in
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_folder(config.data_dir, "data plane"))
         calls, metrics = Calls(), DataPlaneMetrics()
-        holder = PolicyHolder()
+        holder = PolicyHolder(running_s)
         admission = CallAdmission(holder.require, metrics.observe_admission)
         underway = Underway()
-        interceptor = ErrorInterceptor(_both(calls, metrics), underway.around(admission))
+        interceptor = ErrorInterceptor(
+            _both(calls, metrics), underway.around(unless_stale(admission, lambda: holder.stale_action))
+        )
         server = new_server([interceptor], config.lifetime.options())
-        address = f"{config.listen.rpartition(':')[0]}:{bind(server, config.listen)}"
+        port, certificates = _bind(config, server)
+        tell_of_certificates(metrics.registry, certificates.watches, SystemClock())
+        address = f"{config.listen.rpartition(':')[0]}:{port}"
         stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
         stores = await open_stores(config, stack, SystemClock(), metrics.observe_backend)
-        plane = _build(config, stores, server, (calls, metrics, admission, holder), address)
+        plane = _build(config, stores, server, (calls, metrics, admission, holder), (address, certificates))
         background = await _start(plane, paused=config.projector_paused)
         told = told_to_stop()
         end_with_parent(config.parent_pid)
@@ -105,13 +135,21 @@ async def serve(config: DataPlaneConfig) -> None:
         await _stop(plane, background, underway, config.lifetime)
 
 
+def _bind(config: DataPlaneConfig, server: grpc.aio.Server) -> tuple[int, Certificates]:
+    clock = SystemClock()
+    port, watch = bind_with(server, config.listen, config.tls, clock)
+    channel = CertificateWatch(config.control_tls.files, "client", clock) if config.control_tls else None
+    return port, Certificates(watch, channel)
+
+
 def _build(
     config: DataPlaneConfig,
     stores: Stores,
     server: grpc.aio.Server,
     telling: tuple[Calls, DataPlaneMetrics, CallAdmission, PolicyHolder],
-    address: str,
+    reached: tuple[str, Certificates],
 ) -> DataPlane:
+    address, certificates = reached
     clock, (calls, metrics, admission, holder) = SystemClock(), telling
     around = Surroundings(lambda: holder.current, clock, config.node_id, metrics.observe_stage)
     wired = wire(stores, around)
@@ -121,7 +159,9 @@ def _build(
     reporter = Reporter(holder, calls, wired.projectors, adapters, clock)
     reporter.breakers_of = wired.guards.breakers
     reporter.overload = admission.problems
+    reporter.certificates = certificates.statuses
     metrics.tell_of_line(admission.readings)
+    metrics.tell_of_policy_age(lambda: holder.age_s)
     metrics.tell_of(
         reporter.report, lambda: holder.current.generation if holder.current else 0, wired.background_failures
     )
@@ -129,12 +169,13 @@ def _build(
     return DataPlane(
         stores=stores,
         wired=wired,
-        stream=PolicyStream(holder, _stream_options(config, address), reporter.report, clock),
+        stream=PolicyStream(holder, _stream_options(config, address, certificates), reporter.report, clock),
         examiner=Examiner(stores.backends),
         watch=IndexWatch(wired.records, wired.maintenance.checks, clock, WatchOptions(), beacons.suspect),
         beacons=beacons,
         checks=HealthChecks(_looked_at(config, wired), holder, reporter, servicer),
         reporter=reporter,
+        certificates=certificates,
         server=server,
         health=servicer,
     )
@@ -166,6 +207,8 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
     """Starts everything but the server; what goes on in the background and is only to be cancelled at the end."""
     await plane.stores.spaces.start()
     await plane.wired.start(paused=paused)
+    if plane.certificates.channel is not None:
+        await plane.certificates.channel.look()
     await plane.stream.start()
     plane.reporter.findings = plane.examiner.findings
     plane.reporter.more_problems = (
@@ -175,7 +218,8 @@ async def _start(plane: DataPlane, *, paused: bool) -> list[asyncio.Task[None]]:
         plane.wired.vouching.problems if plane.wired.vouching is not None else {},
     )
     await plane.checks.look()
-    loops = (plane.checks.run(), plane.examiner.run(), plane.watch.run(), plane.beacons.run())
+    loops = [plane.checks.run(), plane.examiner.run(), plane.watch.run(), plane.beacons.run()]
+    loops += [each.run() for each in plane.certificates.watches]
     return [asyncio.create_task(each) for each in loops]
 
 
@@ -201,7 +245,8 @@ def _both(calls: Calls, metrics: DataPlaneMetrics) -> CallCounter:
     return count
 
 
-def _stream_options(config: DataPlaneConfig, address: str) -> PolicyStreamOptions:
+def _stream_options(config: DataPlaneConfig, address: str, certificates: Certificates) -> PolicyStreamOptions:
+    watch, control_tls = certificates.channel, config.control_tls
     node = policy_pb2.NodeInfo(node_id=config.node_id, build=__version__, address=address)
     node.start_time.FromMicroseconds(SystemClock().now_us())
     return PolicyStreamOptions(
@@ -211,6 +256,7 @@ def _stream_options(config: DataPlaneConfig, address: str) -> PolicyStreamOption
         trusted_key_file=config.trusted_key,
         last_good_file=config.data_dir / "last_good_policy.binpb",
         bootstrap_admin_sha256=config.bootstrap_admin_sha256,
+        tls=ControlTls(watch, control_tls.server_name) if watch and control_tls else None,
     )
 
 
@@ -219,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log_to_stderr()
     try:
         uvloop.run(serve(read_config(sys.argv[1:] if arguments is None else arguments)))
-    except BadConfig as error:
+    except (BadConfig, BadCertificate) as error:
         sys.stderr.write(f"memplane data: {error}\n")
         return 2
     except NoTrustedKey as error:

@@ -56,6 +56,7 @@ class Reporter:
         self.more_problems: Sequence[Mapping[str, Sequence[Problem]]] = ()
         self.queue_depth = QueueDepth(0, 0, None)
         self.overload: Callable[[], Sequence[Problem]] = tuple
+        self.certificates: Callable[[], Sequence[policy_pb2.CertificateStatus]] = tuple
         self.breakers_of: Callable[[str], Sequence[BreakerReport]] = lambda _backend: ()
         self._clock = clock
         self._holder = holder
@@ -75,13 +76,20 @@ class Reporter:
         overload = [_problem(each) for each in self.overload()]
         if overload:
             backends.append(policy_pb2.BackendStatus(backend="admission", healthy=True, problems=overload))
-        return policy_pb2.NodeReport(
+        report = policy_pb2.NodeReport(
             backends=backends,
             policy_origin=_ORIGINS[self._holder.origin],
+            stale_action=self._holder.stale_action or "",
             call_count=codes.total(),
             error_count=codes.total() - codes[grpc.StatusCode.OK],
             memory_count=self.memory_count,
+            certificates=self.certificates(),
         )
+        if self._holder.loaded_time_us:
+            report.policy_load_time.FromMicroseconds(self._holder.loaded_time_us)
+        if self._holder.heard_time_us:
+            report.control_plane_time.FromMicroseconds(self._holder.heard_time_us)
+        return report
 
     def _backend(self, backend: str, adapter: str) -> policy_pb2.BackendStatus:
         status = policy_pb2.BackendStatus(backend=backend, adapter=adapter, healthy=True)

@@ -42,7 +42,7 @@ class CertificateWatch:
 
     def __init__(self, files: TlsFiles, purpose: str, clock: Clock, options: WatchOptions | None = None):
         self._files = files
-        self._purpose = purpose
+        self.purpose = purpose
         self._clock = clock
         self._options = options or WatchOptions()
         self._facts: tuple[CertificateFact, ...] = ()
@@ -54,7 +54,7 @@ class CertificateWatch:
     def load(self) -> None:
         """Takes the files as they are now. Blocking. Raises BadCertificate."""
         material = read_files(self._files)
-        self._facts = check(self._files, material, self._purpose, self._clock.now_us())
+        self._facts = check(self._files, material, self.purpose, self._clock.now_us())
         self.material = material
 
     @property
@@ -87,7 +87,7 @@ class CertificateWatch:
         if found == self.material:
             self._note("")
             return
-        facts = check(self._files, found, self._purpose, self._clock.now_us())
+        facts = check(self._files, found, self.purpose, self._clock.now_us())
         await asyncio.sleep(self._options.settle_s)
         if await asyncio.to_thread(read_files, self._files) != found:
             return  # still being written: looked at again at the next poll

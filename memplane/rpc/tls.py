@@ -4,13 +4,18 @@ gRPC speaks TLS 1.2 and 1.3, nothing older. A server asks `CertificateWatch` bef
 connections use new files and those that are open go on. A channel keeps what it was made with: it is made anew.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 import grpc
 
-from memplane.rpc.certificate_watch import CertificateWatch
+from memplane.rpc.certificate_watch import CertificateWatch, Clock
 from memplane.rpc.certificates import TlsMaterial
+from memplane.rpc.server import bind
+from memplane.rpc.tls_settings import ServerTls, is_loopback
+
+log = logging.getLogger("memplane.rpc.tls")
 
 SPIFFE_SCHEME: Final = "spiffe://"
 MAX_SPIFFE_ID_BYTES: Final = 2048
@@ -21,6 +26,22 @@ _Fetch = Callable[[], grpc.ServerCertificateConfiguration]
 
 _TRUST_DOMAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-_")
 _SEGMENT: Final = _TRUST_DOMAIN | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def bind_with(
+    server: grpc.aio.Server, address: str, tls: ServerTls | None, clock: Clock
+) -> tuple[int, CertificateWatch | None]:
+    """Binds `host:port`; the port, and the watch that its certificate follows once somebody runs it. Blocking.
+
+    Raises AddressInUse, or BadCertificate where the files cannot be used.
+    """
+    if tls is None:
+        if not is_loopback(address):
+            log.warning("%s takes calls of other machines IN CLEAR: everybody on the way reads API keys", address)
+        return bind(server, address), None
+    watch = CertificateWatch(tls.files, "server", clock)
+    watch.load()
+    return bind(server, address, server_credentials(watch, require_client=tls.require_client)), watch
 
 
 def server_credentials(watch: CertificateWatch, *, require_client: bool) -> grpc.ServerCredentials:
@@ -58,6 +79,26 @@ def channel_credentials(material: TlsMaterial) -> grpc.ChannelCredentials:
 def server_name_options(server_name: str) -> tuple[tuple[str, str], ...]:
     """Channel options with which the certificate must be for `server_name`; "": for the host of the target."""
     return (("grpc.ssl_target_name_override", server_name),) if server_name else ()
+
+
+_PROBLEMS: Final = (
+    ("certificate has expired", "its certificate has expired"),
+    ("certificate is not yet valid", "its certificate is not valid yet; is this machine's clock right?"),
+    ("CERTIFICATE_VERIFY_FAILED", "none of the authorities given has signed its certificate"),
+    ("Hostname Verification", "its certificate is for another name"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS on this port"),
+    ("Socket closed", "it hung up: it may want a certificate of ours, or another one"),
+)
+"""Words of gRPC (1.85), and what they mean to somebody who called by TLS."""
+
+
+def tls_problem(details: str, *, encrypted: bool) -> str:
+    """What a failed connection means, from its status details; "": nothing about TLS. `encrypted`: we spoke TLS."""
+    if "failed to connect" not in details:
+        return ""
+    if not encrypted:
+        return "it hung up: it may speak TLS only" if "Socket closed" in details else ""
+    return next((problem for words, problem in _PROBLEMS if words in details), "")
 
 
 def peer_spiffe_ids(context: grpc.aio.ServicerContext[Any, Any]) -> tuple[str, ...]:
