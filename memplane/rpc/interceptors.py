@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol, TypeAlias
 
@@ -14,6 +14,7 @@ from grpc.aio import ServerInterceptor
 
 from memplane.errors import Defect, InvalidField, MemPlaneError, NotOffered
 from memplane.rpc.errors import code_of, status_of, trailers_of
+from memplane.rpc.permissions import RULES
 
 log = logging.getLogger("memplane.rpc")
 
@@ -45,20 +46,24 @@ def at_once(_method: str, _request: Any, _size_bytes: int, _context: Context) ->
 
 
 class ErrorInterceptor(ServerInterceptor):
-    """Ends every failed call with a google.rpc.Status of the contract. `admit` lets unary calls in; streams go on."""
+    """Ends every failed call with a google.rpc.Status of the contract. `admit` lets unary calls in; streams go on.
 
-    def __init__(self, count: CallCounter, admit: Admit = at_once):
+    `offered` are the full names of methods that may be called at all: those that have a rule.
+    """
+
+    def __init__(self, count: CallCounter, admit: Admit = at_once, offered: Container[str] = RULES):
         self._count = count
         self._admit = admit
+        self._offered = offered
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler:
-        """Wraps the handler; an unknown method gets one that says so."""
+        """Wraps the handler; a method that nobody serves, or that has no rule, gets one that says so."""
         handler, method = await continuation(handler_call_details), handler_call_details.method
-        if handler is None:
+        if handler is None or method not in self._offered:
             handler, method = grpc.unary_unary_rpc_method_handler(_not_offered), ""
         return _wrap(handler, method, self._count, self._admit)
 

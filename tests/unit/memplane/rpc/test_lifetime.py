@@ -13,6 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from memplane.rpc.interceptors import ErrorInterceptor, at_once
 from memplane.rpc.lifetime import SETTINGS, Lifetime, Underway, drain, finish
+from memplane.rpc.permissions import RULES
 from memplane.rpc.server import add_health_and_reflection, bind, new_server, set_health
 from memplane.settings import BadConfig, read_settings
 
@@ -59,7 +60,8 @@ async def served(lifetime: Lifetime = QUICK) -> AsyncIterator[Served]:
     def count(method: str, code: grpc.StatusCode, _seconds: float) -> None:
         counted[method, code] += 1
 
-    server = new_server([ErrorInterceptor(count, underway.around(at_once))], lifetime.options())
+    offered = {*RULES, "/test.Service/Slow"}
+    server = new_server([ErrorInterceptor(count, underway.around(at_once), offered)], lifetime.options())
     handlers: dict[str, Any] = {"Slow": grpc.unary_unary_rpc_method_handler(slow)}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Service", handlers),))
     servicer = add_health_and_reflection(server, ())
