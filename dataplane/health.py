@@ -4,7 +4,8 @@ Services: "" (the process lives), READS and WRITES. No store's failure ends the 
 because its database is away helps nobody. READS needs the record store, or indexes and tombstones that can stand in for
 it (`pipelines.without_records`). WRITES needs a record store that takes them, or a durable queue. A record store that
 reads and takes no writes, as on a full disk, leaves READS serving. One small write may still find a place in SQLite's
-log when larger ones fail: so free space is looked at, too.
+log when larger ones fail: so free space is looked at, too. A stale policy ends READS and WRITES, or WRITES alone, where
+`degradation_policy.stale_action` says so.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.policy_holder import PolicyHolder
 from dataplane.ports import RecordStore, WriteQueue
 from dataplane.report import Reporter
+from memplane.policy.degradation import StaleAction
 from memplane.rpc.server import set_health
 
 log = logging.getLogger("memplane.dataplane.health")
@@ -61,6 +63,7 @@ class HealthChecks:
         self._holder = holder
         self._reporter = reporter
         self._servicer = servicer
+        self._stale: StaleAction | None = None
 
     async def run(self) -> None:
         """Looks until cancelled; `look` once before, so that every service is known when calls come in."""
@@ -73,6 +76,7 @@ class HealthChecks:
 
     async def look(self) -> None:
         """Looks once."""
+        self._note_stale(self._holder.stale_action)
         no_reads = await _problem_of(self._read())
         await set_health(self._servicer, "", serving=True)
         await self._set(READS, no_reads and await _problem_of(self._parts.without_records(_in_s(CHECK_INTERVAL_S))))
@@ -81,7 +85,9 @@ class HealthChecks:
         self._note(no_reads or (f"takes no writes: {no_writes}" if no_writes else ""))
 
     async def _set(self, service: str, problem: str) -> None:
-        await set_health(self._servicer, service, serving=self._holder.current is not None and not problem)
+        left = self._holder.current is not None and self._stale != "deny"
+        left = left and not (service == WRITES and self._stale == "read_only")
+        await set_health(self._servicer, service, serving=left and not problem)
 
     async def _read(self) -> None:
         deadline_s = _in_s(CHECK_INTERVAL_S)
@@ -110,6 +116,13 @@ class HealthChecks:
         if free_bytes < LEAST_FREE_BYTES:
             needed = f"{free_bytes // 1024} KiB left on the disk; it needs {LEAST_FREE_BYTES // 1024} KiB"
             raise BackendUnavailable(BACKEND, needed)
+
+    def _note_stale(self, action: StaleAction | None) -> None:
+        if action != self._stale and action is not None:
+            log.error("the policy is stale: nobody has confirmed it for %.0f s (%s)", self._holder.age_s, action)
+        elif action != self._stale:
+            log.info("the policy is confirmed again")
+        self._stale = action
 
     def _note(self, problem: str) -> None:
         if problem != self._reporter.record_store_problem:

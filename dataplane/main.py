@@ -31,6 +31,7 @@ from dataplane.pipelines.beacons import Beacons
 from dataplane.policy_holder import PolicyHolder
 from dataplane.report import Calls, Reporter
 from dataplane.server.admission import CallAdmission
+from dataplane.server.callers import Callers
 from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
 from dataplane.server.operations import SERVICE as OPERATIONS
@@ -39,6 +40,7 @@ from dataplane.server.stale import unless_stale
 from dataplane.stores import CannotOpen, Stores, open_stores
 from dataplane.wiring import Surroundings, Wired, beacons_over, wire
 from memplane import __version__
+from memplane.authentication.running import authenticating
 from memplane.process import (
     FolderInUse,
     SystemClock,
@@ -54,6 +56,7 @@ from memplane.rpc.certificate_watch import CertificateWatch
 from memplane.rpc.certificates import BadCertificate
 from memplane.rpc.interceptors import CallCounter, ErrorInterceptor
 from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
+from memplane.rpc.limits import CallLimiter
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, new_server
 from memplane.rpc.tls import bind_with
@@ -85,6 +88,17 @@ class Certificates:
 
 
 @dataclass(frozen=True, slots=True)
+class _Telling:
+    """What is made before the stores are open: who calls, under which policy, and what became of calls."""
+
+    calls: Calls
+    metrics: DataPlaneMetrics
+    admission: CallAdmission
+    callers: Callers
+    holder: PolicyHolder
+
+
+@dataclass(frozen=True, slots=True)
 class DataPlane:
     """Everything that runs, built and wired."""
 
@@ -112,7 +126,11 @@ async def serve(config: DataPlaneConfig) -> None:
         stack.enter_context(lock_folder(config.data_dir, "data plane"))
         calls, metrics = Calls(), DataPlaneMetrics()
         holder = PolicyHolder(running_s)
-        admission = CallAdmission(holder.require, metrics.observe_admission)
+        authenticator = await stack.enter_async_context(authenticating(config.tokens, SystemClock()))
+        callers = Callers(holder.require, authenticator)
+        limiter = CallLimiter(asyncio.get_running_loop().time)
+        admission = CallAdmission(callers, limiter, metrics.observe_admission)
+        telling = _Telling(calls, metrics, admission, callers, holder)
         underway = Underway()
         interceptor = ErrorInterceptor(
             _both(calls, metrics), underway.around(unless_stale(admission, lambda: holder.stale_action))
@@ -123,7 +141,7 @@ async def serve(config: DataPlaneConfig) -> None:
         address = f"{config.listen.rpartition(':')[0]}:{port}"
         stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
         stores = await open_stores(config, stack, SystemClock(), metrics.observe_backend)
-        plane = _build(config, stores, server, (calls, metrics, admission, holder), (address, certificates))
+        plane = _build(config, stores, server, telling, (address, certificates))
         background = await _start(plane, paused=config.projector_paused)
         told = told_to_stop()
         end_with_parent(config.parent_pid)
@@ -146,21 +164,21 @@ def _build(
     config: DataPlaneConfig,
     stores: Stores,
     server: grpc.aio.Server,
-    telling: tuple[Calls, DataPlaneMetrics, CallAdmission, PolicyHolder],
+    telling: _Telling,
     reached: tuple[str, Certificates],
 ) -> DataPlane:
     address, certificates = reached
-    clock, (calls, metrics, admission, holder) = SystemClock(), telling
+    clock, calls, metrics, holder = SystemClock(), telling.calls, telling.metrics, telling.holder
     around = Surroundings(lambda: holder.current, clock, config.node_id, metrics.observe_stage)
     wired = wire(stores, around)
     stores = wired.stores
-    servicer = _add_services(server, stores, wired, holder)
+    servicer = _add_services(server, stores, wired, telling.callers)
     adapters = [(name, stores.parts[name]) for name in stores.backends]
     reporter = Reporter(holder, calls, wired.projectors, adapters, clock)
     reporter.breakers_of = wired.guards.breakers
-    reporter.overload = admission.problems
+    reporter.overload = telling.admission.problems
     reporter.certificates = certificates.statuses
-    metrics.tell_of_line(admission.readings)
+    metrics.tell_of_line(telling.admission.readings)
     metrics.tell_of_policy_age(lambda: holder.age_s)
     metrics.tell_of(
         reporter.report, lambda: holder.current.generation if holder.current else 0, wired.background_failures
@@ -191,15 +209,11 @@ def _looked_at(config: DataPlaneConfig, wired: Wired) -> HealthParts:
     )
 
 
-def _add_services(
-    server: grpc.aio.Server, stores: Stores, wired: Wired, holder: PolicyHolder
-) -> health.aio.HealthServicer:
-    memory = MemoryService(
-        wired.pipelines, holder.require, SystemClock(), lambda: stores.spaces.current.embedder.dimension
-    )
+def _add_services(server: grpc.aio.Server, stores: Stores, wired: Wired, callers: Callers) -> health.aio.HealthServicer:
+    memory = MemoryService(wired.pipelines, callers, SystemClock(), lambda: stores.spaces.current.embedder.dimension)
     add_MemoryServiceServicer_to_server(memory, server)
-    add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, holder.require), server)
-    operations_pb2_grpc.add_OperationsServicer_to_server(OperationsService(wired.operations, holder.require), server)
+    add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, callers), server)
+    operations_pb2_grpc.add_OperationsServicer_to_server(OperationsService(wired.operations, callers), server)
     return add_health_and_reflection(server, (READS, MAINTENANCE, OPERATIONS))
 
 

@@ -1,16 +1,20 @@
 """What Prometheus is told of a data plane. No ids, namespaces or content: labels are names of backends and methods."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import get_args
 
 from prometheus_client import Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memplane import __version__
+from memplane.policy.degradation import StaleAction
 from memplane.rpc.metrics import CallMetrics, process_registry
 from memplane.v1 import policy_pb2
 
 BACKEND_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+STALE_ACTIONS: tuple[StaleAction, ...] = get_args(StaleAction)
 
 _BREAKER_STATES = {
     policy_pb2.BREAKER_STATE_CLOSED: 0,
@@ -62,6 +66,15 @@ class DataPlaneMetrics:
         for what, read in readings.items():
             self._line.labels(what).set_function(read)
 
+    def tell_of_policy_age(self, age_s: Callable[[], float]) -> None:
+        """From now on each scrape also has how old the policy is, in seconds; inf: unknown, or there is none."""
+        gauge = Gauge(
+            "memplane_policy_age_seconds",
+            "Since the control plane last confirmed the policy; +Inf: unknown, or there is none.",
+            registry=self.registry,
+        )
+        gauge.set_function(age_s)
+
     def observe_backend(self, backend: str, operation: str, outcome: str, seconds: float) -> None:
         """Counts a backend's call."""
         self._backends.labels(backend, operation, outcome).observe(seconds)
@@ -107,6 +120,10 @@ class _ReportCollector(Collector):
         build.add_metric((__version__,), 1)
         yield build
         yield GaugeMetricFamily("memplane_policy_generation", "Generation of the policy; 0: none.", self._generation())
+        stale = GaugeMetricFamily("memplane_policy_stale", "1: too old, and what is done then.", labels=("action",))
+        for action in STALE_ACTIONS:
+            stale.add_metric((action,), report.stale_action == action)
+        yield stale
         yield GaugeMetricFamily("memplane_memories", "ACTIVE memories at the last check.", report.memory_count)
         events = CounterMetricFamily("memplane_background_failures", "By event.", labels=("event",))
         for event, count in self._counts().items():

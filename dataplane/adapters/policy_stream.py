@@ -7,11 +7,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
 
+from dataplane.adapters.age_file import AgeFile, AgeNotes
+from dataplane.adapters.control_channel import ControlChannel, ControlTls
 from dataplane.adapters.last_good import CorruptLastGood, LastGoodFile
 from dataplane.adapters.trusted_keys import NoTrustedKey, read_trusted_keys
 from dataplane.ending import end
@@ -20,7 +23,9 @@ from dataplane.ports import Clock
 from memplane.errors import PolicyAbsence
 from memplane.policy.codec import InvalidPolicy
 from memplane.policy.snapshot import PolicySnapshot, UntrustedSnapshot, open_signed
+from memplane.rpc.certificates import BadCertificate
 from memplane.rpc.lifetime import RENEW
+from memplane.rpc.tls_errors import tls_problem
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
 from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceStub
@@ -32,17 +37,10 @@ MAX_DETAIL_BYTES = 1024
 
 _HEARTBEATS_UNTIL_LOST = 3
 _LEAST_PAUSE_S = 0.05
+_PARTING_S = 1.0
+"""How long the control plane may take to end its half of a stream. Unmeasured."""
 _RENEWAL_S = 0.5
 """A stream that is renewed is opened again within this long. Unmeasured."""
-_CHANNEL_OPTIONS = (
-    # Channels of one process to one address would share connections, and with them their back-off.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
-    ("grpc.enable_retries", 0),
-)
-
 _Call = grpc.aio.StreamStreamCall[discovery_pb2.StreamPoliciesRequest, discovery_pb2.StreamPoliciesResponse]
 
 
@@ -61,11 +59,11 @@ _EXPECTED = (UntrustedSnapshot, InvalidPolicy, RefusedGeneration, NoTrustedKey, 
 class PolicyStreamOptions:
     """Whom to ask, as whom, and how patiently.
 
-    `trusted_key_file` holds the control plane's public keys (PEM). A failed attempt is followed by a random wait of up
-    to `backoff_min_s` doubled at each failure, at most `backoff_max_s`; a lost stream by one of up to
-    `reconnect_spread_s`, so that a restarted control plane is not met by every data plane at once. `silence_s`: without
-    a word for so long the control plane counts as lost. Unmeasured, but for the spread: 300 data planes came back over
-    5.5 s after a restart that took 2 s (2026-11).
+    `trusted_key_file` holds the control plane's public keys (PEM); `tls` None: they talk in clear. A failed attempt is
+    followed by a random wait of up to `backoff_min_s` doubled at each failure, at most `backoff_max_s`; a lost stream
+    by one of up to `reconnect_spread_s`, so that a restarted control plane is not met by every data plane at once.
+    `silence_s`: without a word for so long the control plane counts as lost. Unmeasured, but for the spread: 300 data
+    planes came back over 5.5 s after a restart that took 2 s (2026-11).
     """
 
     control_address: str
@@ -74,6 +72,7 @@ class PolicyStreamOptions:
     trusted_key_file: Path
     last_good_file: Path
     bootstrap_admin_sha256: str | None = None
+    tls: ControlTls | None = None
     backoff_min_s: float = 0.5
     backoff_max_s: float = 10.0
     reconnect_spread_s: float = 8.0
@@ -94,7 +93,9 @@ class PolicyStream:
         self._options = options
         self._report = report
         self._clock = clock
+        self._channel = ControlChannel(options.control_address, options.tls)
         self._last_good = LastGoodFile(options.last_good_file)
+        self._age = AgeNotes(holder, AgeFile.beside(options.last_good_file), clock)
         self._jitter = secrets.SystemRandom()
         self._task: asyncio.Task[None] | None = None
         self._last_failure = ""
@@ -119,11 +120,13 @@ class PolicyStream:
             if signed is None:
                 return
             snapshot = await asyncio.to_thread(self._open, signed)
+            age_s = await self._age.at_start(snapshot)
         except Exception as error:  # noqa: BLE001 - a bad copy must not keep the data plane from starting
             self._note_problem(f"the last good policy is ignored: {_words(error)}", error)
         else:
-            log.info("serving from the last good policy, generation %d", snapshot.generation)
-            self._holder.swap(snapshot, PolicyOrigin.LAST_GOOD, self._clock.now_us())
+            log.info("serving from the last good policy, generation %d, %.0f s old", snapshot.generation, age_s)
+            self._holder.swap(snapshot, PolicyOrigin.LAST_GOOD, self._clock.now_us(), age_s)
+            await self._age.note()
 
     async def _run(self) -> None:
         failures_in_a_row = 0
@@ -133,6 +136,7 @@ class PolicyStream:
                 renews = await self._connect()
             except Exception as error:  # noqa: BLE001 - the loop must live on: counted, logged, tried again
                 self._note_failure(error)
+            await self._age.note_now_and_then()
             failures_in_a_row = 0 if self._holder.control_plane_connected else failures_in_a_row + 1
             self._holder.control_plane_connected = renews
             jitter = self._jitter.random()
@@ -155,30 +159,47 @@ class PolicyStream:
     async def _connect(self) -> bool:
         """Follows the control plane until the stream ends; whether it is to be opened again at once."""
         await asyncio.to_thread(read_trusted_keys, self._options.trusted_key_file)
-        async with grpc.aio.insecure_channel(self._options.control_address, options=_CHANNEL_OPTIONS) as channel:
+        async with self._channel.open() as channel:
             stub = PolicyDiscoveryServiceStub(channel)
             call = stub.StreamPolicies(metadata=(("authorization", f"Bearer {self._options.node_key}"),))
             try:
-                await self._converse(call)
+                if await self._converse(call):
+                    await self._part(call)
+                    return True
                 return any(pair in RENEW for pair in await call.trailing_metadata() or ())
             finally:
                 call.cancel()
 
-    async def _converse(self, call: _Call) -> None:
+    async def _part(self, call: _Call) -> None:
+        """Ends a stream that was made with certificates of before, in good order."""
+        log.info("the policy stream is opened again with new certificates")
+        with suppress(TimeoutError, grpc.aio.AioRpcError):
+            async with asyncio.timeout(_PARTING_S):
+                await call.done_writing()
+                while await call.read() is not grpc.aio.EOF:
+                    pass
+
+    async def _converse(self, call: _Call) -> bool:
+        """Until the control plane ends the stream (False), or it is to be ended for new certificates (True)."""
         silence_s = self._options.silence_s
         answer = self._message()
         answer.node.CopyFrom(self._options.node)
         while (response := await self._exchange(call, answer, silence_s)) is not None:
             self._holder.control_plane_connected, self._last_failure = True, ""
+            self._holder.heard_time_us = self._clock.now_us()
             if response.HasField("snapshot"):
                 answer = await self._answer_snapshot(response)
             else:
                 self._holder.confirm(response.version_info, response.generation)
                 self._note_absence(response.generation)
+                await self._age.note_now_and_then()
                 if self._unsaved is not None:
                     await self._save(self._unsaved)
                 silence_s = min(self._options.silence_s, _HEARTBEATS_UNTIL_LOST * response.heartbeat.interval_ms / 1000)
                 answer = self._message()
+                if self._channel.is_outdated:
+                    return True
+        return False
 
     async def _exchange(
         self, call: _Call, message: discovery_pb2.StreamPoliciesRequest, silence_s: float
@@ -218,6 +239,7 @@ class PolicyStream:
         self._holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, self._clock.now_us())
         log.info("policy generation %d is in force", snapshot.generation)
         await self._save(signed)
+        await self._age.note()
         return ""
 
     async def _save(self, signed: policy_pb2.SignedPolicySnapshot) -> None:
@@ -294,5 +316,6 @@ def _words(error: Exception) -> str:
     if isinstance(error, UntrustedSnapshot):
         return f"{type(error).__name__}: {error}; --trusted-key must be the control plane's signing_key.pub"
     if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name}: {error.details()}"
-    return f"{type(error).__name__}: {error}"
+        details = str(error.details())
+        return f"{error.code().name}: {tls_problem(details) or details}"
+    return str(error) if isinstance(error, BadCertificate) else f"{type(error).__name__}: {error}"

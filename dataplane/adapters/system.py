@@ -1,6 +1,7 @@
-"""Ids from the system's randomness, in order of time, so that rows of one time lie together."""
+"""What the system gives: ids from its randomness, in order of time so that rows of one time lie together; a clock."""
 
 import secrets
+import time
 
 from dataplane.ports import Clock
 
@@ -25,3 +26,8 @@ class Ids:
 
     def _stamped(self) -> str:
         return f"{self._clock.now_us() // 1000:012x}{secrets.token_hex(10)}"
+
+
+def running_s() -> float:
+    """Seconds by a clock that nobody sets; where the system has such a one, it goes on while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -12,6 +12,7 @@ from memplane.cli.planes import WRITE_SERVICE, is_serving, serving_state
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.client import RpcError
 from memplane.client.errors import from_call
+from memplane.client.tls import async_channel
 from memplane.errors import PolicyAbsence
 from memplane.v1 import memory_service_pb2_grpc, policy_pb2
 from memplane.v1 import policy_admin_service_pb2 as pb
@@ -36,6 +37,9 @@ ABSENCE_ADVICE = {
     PolicyAbsence.REFUSED.name: "see its log and memplane fleet; bring both planes to one version",
 }
 """What to do, by why there is no policy."""
+STALE_ADVICE = (
+    "bring the control plane back, or the data plane's way to it; the first heartbeat that confirms the policy ends it"
+)
 BREAKER_ADVICE = (
     "see that it runs, can be reached and is quick enough; it is tried again by itself. If it is well and only slow, "
     "raise its limits in degradation_policy"
@@ -74,10 +78,10 @@ def doctor(session: Session, /) -> None:
 
 async def examine(session: Session) -> list[Finding]:
     """Everything that can be asked, in the order in which one would look."""
-    async with grpc.aio.insecure_channel(session.control) as channel:
+    async with async_channel(session.control, session.tls) as channel:
         findings = [_judge_alive("control plane", session.control, await is_serving(channel, ""))]
         folder = await serving_state(channel, FOLDER_SERVICE)
-    async with grpc.aio.insecure_channel(session.data_address) as channel:
+    async with async_channel(session.data_address, session.tls) as channel:
         findings += await _ask_data_plane(session, channel)
     try:
         async with session.admin() as client:
@@ -124,6 +128,9 @@ def judge_service(reads: bool, writes: bool, refusal: RpcError | None) -> list[F
         advice = ABSENCE_ADVICE.get(dict(refusal.facts).get("cause", ""), "see its log")
         waits = [Finding(each, False, "not without a policy", "see the line above") for each in (read, write)]
         return [Finding(policy, False, refusal.message, advice), *waits]
+    if refusal is not None and refusal.reason == "POLICY_STALE":
+        waits = [Finding(each, False, "not with a stale policy", "see the line above") for each in (read, write)]
+        return [Finding(policy, False, refusal.message, STALE_ADVICE), *waits]
     unread = "" if reads else "its record store does not answer" if refusal is None else refusal.sentence()
     unwritten = "" if writes else "not without reads" if unread else "its record store takes no writes"
     return [
@@ -174,6 +181,9 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
     if refused and "--trusted-key" in status.error_detail:
         advice = KEY_ADVICE
     yield Finding(f"{node} policy", synced, status.error_detail or status.version_info, "" if synced else advice)
+    if status.report.stale_action:
+        told = f"not confirmed for longer than stale_after_s; stale_action is {status.report.stale_action}"
+        yield Finding(f"{node} POLICY_STALE", False, told, STALE_ADVICE)
     for backend in status.report.backends:
         yield from _judge_backend(node, backend)
 

@@ -1,10 +1,13 @@
 """The section `degradation_policy`: limits of backends and callers, the same for every namespace."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from memplane.policy.section import Section
+
+StaleAction = Literal["serve", "read_only", "deny"]
+"""What a data plane does with a stale policy: serve on and say so, answer reads only, or answer nothing."""
 
 
 class BackendLimits(Section):
@@ -51,7 +54,11 @@ class Admission(Section):
 
 
 class DegradationPolicy(Section):
-    """Time limits, breakers and admission of every data plane. Not to be overridden for a namespace."""
+    """Time limits, breakers and admission of every data plane, and what it does when nobody confirms its policy.
+
+    Not to be overridden for a namespace. A policy is stale once the control plane has not confirmed it for
+    `stale_after_s`, 0: never; then `stale_action` holds until it does.
+    """
 
     record_store: BackendLimits = Field(default_factory=_record_store_limits)
     vector_index: BackendLimits = Field(default_factory=BackendLimits)
@@ -60,3 +67,5 @@ class DegradationPolicy(Section):
     queue: BackendLimits = Field(default_factory=BackendLimits)
     embedder: BackendLimits = Field(default_factory=_embedder_limits)
     admission: Admission = Field(default_factory=Admission)
+    stale_after_s: Annotated[float, Field(ge=0.0, le=31_536_000.0)] = 0.0
+    stale_action: StaleAction = "serve"

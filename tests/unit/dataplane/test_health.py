@@ -9,8 +9,9 @@ from dataplane.errors import BackendUnavailable
 from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks, HealthParts
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.report import Calls, Reporter
+from memplane.policy.degradation import StaleAction
 from tests.integration.harness import FixtureClock
-from tests.unit.dataplane.test_policy_holder import SNAPSHOT
+from tests.unit.dataplane.test_policy_holder import SNAPSHOT, snapshot
 
 
 class FailingStore:
@@ -44,7 +45,7 @@ class Looking:
     ) -> None:
         self.free_bytes = LEAST_FREE_BYTES
         self.stands_in = False
-        holder = PolicyHolder()
+        self.holder = holder = PolicyHolder()
         if has_policy:
             holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 1)
         given: Any = HealthParts(store, queue, self._without_records, lambda: self.free_bytes, own_queue=own_queue)
@@ -133,3 +134,26 @@ async def test_a_queue_on_the_same_full_disk_takes_nothing() -> None:
     elsewhere = Looking(FailingStore(), queue=FailingStore(), own_queue=False)
     elsewhere.free_bytes = LEAST_FREE_BYTES - 1
     assert (await elsewhere.look())[0][WRITES]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("serve", {"": True, READS: True, WRITES: True}),
+        ("read_only", {"": True, READS: True, WRITES: False}),
+        ("deny", {"": True, READS: False, WRITES: False}),
+    ],
+)
+async def test_a_stale_policy_ends_what_it_says_and_is_logged_once(
+    action: StaleAction, expected: dict[str, bool], caplog: pytest.LogCaptureFixture
+) -> None:
+    looking = Looking(FailingStore())
+    looking.holder.swap(snapshot(60.0, action), PolicyOrigin.LAST_GOOD, 1, age_s=61.0)
+    for _ in range(2):
+        found, _ = await looking.look()
+        assert found == expected
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert looking.reporter.report().stale_action == action
+    looking.holder.confirm("sha256:1", 1)
+    assert (await looking.look())[0] == {"": True, READS: True, WRITES: True}
+    assert looking.reporter.report().stale_action == ""

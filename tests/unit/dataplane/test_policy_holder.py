@@ -1,10 +1,12 @@
 import asyncio
+from math import inf
 
 import pytest
 
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.errors import PolicyAbsence, PolicyNotLoaded
 from memplane.policy.access import AccessIndex
+from memplane.policy.degradation import DegradationPolicy, StaleAction
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import PolicySnapshot
@@ -54,3 +56,43 @@ def test_without_a_policy_callers_hear_why() -> None:
     assert raised.value.metadata["cause"] == "UNTRUSTED"
     holder.swap(SNAPSHOT, PolicyOrigin.CONTROL_PLANE, 7)
     assert holder.require() is SNAPSHOT
+
+
+class Ticks:
+    """A clock that nobody sets but the test."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def snapshot(stale_after_s: float, action: StaleAction, generation: int = 1) -> PolicySnapshot:
+    policy = PolicySet(degradation_policy=DegradationPolicy(stale_after_s=stale_after_s, stale_action=action))
+    return PolicySnapshot("sha256:1", generation, 0, EffectivePolicies(policy), AccessIndex(None, None))
+
+
+def test_a_policy_that_nobody_confirms_is_stale_until_it_is_confirmed() -> None:
+    ticks = Ticks()
+    holder = PolicyHolder(ticks)
+    assert (holder.age_s, holder.stale_action) == (inf, None)
+    holder.swap(snapshot(60.0, "read_only"), PolicyOrigin.CONTROL_PLANE, 7)
+    ticks.now_s += 59.0
+    assert (holder.age_s, holder.stale_action) == (59.0, None)
+    ticks.now_s += 1.0
+    assert holder.stale_action == "read_only"
+    holder.confirm("sha256:2", 2)
+    assert holder.stale_action == "read_only"
+    holder.confirm("sha256:1", 1)
+    assert (holder.age_s, holder.stale_action) == (0.0, None)
+
+
+def test_an_old_copy_is_stale_from_the_start_and_a_new_policy_brings_its_own_limit() -> None:
+    ticks = Ticks()
+    holder = PolicyHolder(ticks)
+    holder.swap(snapshot(60.0, "deny"), PolicyOrigin.LAST_GOOD, 7, age_s=inf)
+    assert (holder.age_s, holder.stale_action) == (inf, "deny")
+    holder.swap(snapshot(0.0, "deny", generation=2), PolicyOrigin.CONTROL_PLANE, 8)
+    ticks.now_s += 1e9
+    assert holder.stale_action is None

@@ -106,3 +106,12 @@ def test_breakers_are_told_and_a_backend_whose_reads_are_not_tried_is_not_well()
     (told,) = store.breakers
     assert (told.operations, told.state, told.opened_count) == ("writes", policy_pb2.BREAKER_STATE_OPEN, 2)
     assert (told.reason, told.since.ToMicroseconds()) == ("the disk is full", 9_000_005 - 1_500_000)
+
+
+def test_the_report_tells_when_the_policy_came_and_the_control_plane_was_heard_last() -> None:
+    holder = PolicyHolder()
+    made = Reporter(holder, Calls(), (), [], FixtureClock())  # type: ignore[arg-type]  # no projectors
+    assert not made.report().HasField("control_plane_time")
+    holder.loaded_time_us, holder.heard_time_us = 5_000_000, 6_000_000
+    report = made.report()
+    assert (report.policy_load_time.seconds, report.control_plane_time.seconds) == (5, 6)

@@ -16,7 +16,7 @@ ROWS = re.findall(r"^\| `(\w+)`(?: †)? \|.*?\| ([^|]+) \|[^|]*\|$", README, re
 LIMITS = {
     backend: limits
     for backend, limits in PolicySet().degradation_policy.model_dump(mode="json").items()
-    if backend != "admission"
+    if isinstance(limits, dict) and backend != "admission"
 }
 """What each backend may take; the reference has one row for all of them."""
 DEFAULTS = PolicySet().model_dump(
