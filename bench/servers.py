@@ -29,9 +29,12 @@ from dataplane.adapters.sqlite.store import SqliteRecordStore
 from dataplane.codec import fields_of
 from dataplane.logic.tokens import TOKENIZER
 from dataplane.pipelines.spaces import Spaces, VectorSpace
+from dataplane.server.callers import Callers
 from dataplane.server.memory_service import MemoryService
 from dataplane.stores import Stores
 from dataplane.wiring import Surroundings, wire
+from memplane.authentication.authenticator import Authenticator
+from memplane.authentication.steady_clock import SteadyClock
 from memplane.policy.access import AccessIndex, hash_api_key
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
@@ -66,7 +69,8 @@ async def open_service(folder: Path, stack: AsyncExitStack) -> tuple[MemoryServi
     wired = wire(stores, Surroundings(lambda: snapshot, SystemClock(), "bench"))
     await wired.start(paused=False)
     stack.push_async_callback(wired.stop)
-    return MemoryService(wired.pipelines, lambda: snapshot, SystemClock(), lambda: embedder.dimension), stores
+    callers = Callers(lambda: snapshot, Authenticator(SteadyClock(SystemClock(), time.monotonic)))
+    return MemoryService(wired.pipelines, callers, SystemClock(), lambda: embedder.dimension), stores
 
 
 async def serve_aio(folder: Path, ready: Callable[[int], None]) -> None:

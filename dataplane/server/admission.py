@@ -2,7 +2,9 @@
 
 Rules:
 1. Every call of MemoryService and MaintenanceService waits; health, reflection and operations never do.
-2. Who calls is known first: an unknown key takes no place in the line.
+2. Who calls is known first, then that he is within his limits, then what the method needs is asked
+   (`memplane/rpc/permissions.py`): who is unknown, asks too much, or may nothing of it, takes no place in the line.
+   Health and reflection have no limits.
 3. A call waits as one of the namespace that it asks about, if the caller may; a batch as one of the namespace that most
    of its items are for. Other calls wait beside all namespaces, each principal for itself, so that nobody fills the
    line of those whose namespace he merely names.
@@ -20,50 +22,48 @@ from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.turn import holding
 from dataplane.pipelines.write import EMBEDDED_TOGETHER, SETTLED_TOGETHER
 from dataplane.ports import Problem
-from dataplane.server.callers import Context, caller_of, deadline_of
+from dataplane.server.callers import Callers, Context, deadline_of
 from dataplane.server.waiting_line import LONG_S, Observe, Ticket, WaitingLine
+from memplane.errors import PermissionDenied
 from memplane.policy.degradation import Admission, DegradationPolicy
-from memplane.policy.snapshot import PolicySnapshot
+from memplane.policy.names import is_namespace
+from memplane.rpc.limits import CallLimiter
+from memplane.rpc.permissions import MAINTENANCE, MEMORY, OPERATIONS, RULES, Rule, namespaces_asked
 from memplane.v1 import memory_service_pb2 as pb
 
-SERVICES = ("/memplane.v1.MemoryService/", "/memplane.v1.MaintenanceService/")
+SERVICES = (MEMORY, MAINTENANCE)
 ADVICE = "add data planes, or raise degradation_policy.admission if this one has memory and processor time to spare"
 NOBODYS = "?"
 """A label that no namespace has: below it each principal waits with what concerns no namespace of his."""
 
-_PERMISSIONS: Mapping[type[Any], str] = {
-    pb.WriteMemoryRequest: "memory.write",
-    pb.BatchWriteMemoriesRequest: "memory.write",
-    pb.UpdateMemoryRequest: "memory.write",
-    pb.ForgetMemoryRequest: "memory.forget",
-}
-"""What a request needs of its namespace; those that are not named, `memory.read`."""
-
-_WRITES = frozenset(_PERMISSIONS)
+_WRITES = frozenset(
+    {pb.WriteMemoryRequest, pb.BatchWriteMemoriesRequest, pb.UpdateMemoryRequest, pb.ForgetMemoryRequest}
+)
 """Requests that wait in the line of writes."""
 
 
 class CallAdmission:
     """A `memplane.rpc.interceptors.Admit` over a waiting line for `reads` and one for `writes`.
 
-    `require` gives the policy in force or raises PolicyNotLoaded. `observe` hears of every call.
+    `observe` hears of every call that waits.
     """
 
-    def __init__(self, require: Callable[[], PolicySnapshot], observe: Observe):
-        self._require = require
+    def __init__(self, callers: Callers, limiter: CallLimiter, observe: Observe):
+        self._callers = callers
+        self._limiter = limiter
         self.reads = WaitingLine(self._limits, observe)
         self.writes = WaitingLine(self._limits, observe)
 
     def __call__(
         self, method: str, request: Any, size_bytes: int, context: Context
-    ) -> AbstractAsyncContextManager[None]:
-        """What the call runs inside. Raises PolicyNotLoaded, Unauthenticated; entering it raises Overloaded."""
-        if not method.startswith(SERVICES):
-            return nullcontext()
-        caller = caller_of(context, self._require)
-        ticket = Ticket(path_of(request, caller), first_cost(request), size_bytes)
-        line = self.writes if type(request) in _WRITES else self.reads
-        return _admitted(line, ticket, deadline_of(context))
+    ) -> AbstractAsyncContextManager[Any]:
+        """What the call runs inside.
+
+        Entering it raises PolicyNotLoaded, Unauthenticated, LimitReached, PermissionDenied or Overloaded.
+        """
+        if method.startswith(SERVICES):
+            return self._in_line(method, request, size_bytes, context)
+        return self._limited(context) if method.startswith(OPERATIONS) else nullcontext()
 
     @property
     def readings(self) -> Mapping[str, Callable[[], float]]:
@@ -78,15 +78,32 @@ class CallAdmission:
         }
 
     def problems(self) -> Sequence[Problem]:
-        """What doctor is told when calls have been refused for long."""
+        """What doctor is told: of authentication, and when calls have been refused for long."""
         refusing_s = max(line.refusing_for_s() for line in (self.reads, self.writes))
         if refusing_s < LONG_S:
-            return ()
+            return self._callers.problems()
         told = f"calls have been refused for {refusing_s:.0f} s; {ADVICE}"
-        return (Problem("OVERLOADED", told),)
+        return (*self._callers.problems(), Problem("OVERLOADED", told))
+
+    @asynccontextmanager
+    async def _limited(self, context: Context) -> AsyncIterator[Caller]:
+        await self._callers.prepare(context)
+        caller = self._callers.of(context)
+        with self._limiter.taking(caller.principal_id, caller.snapshot.access.limits_of(caller.identity)):
+            yield caller
+
+    @asynccontextmanager
+    async def _in_line(self, method: str, request: Any, size_bytes: int, context: Context) -> AsyncIterator[None]:
+        async with self._limited(context) as caller:
+            rule = RULES[method]
+            check_rule(rule, request, caller)
+            ticket = Ticket(path_of(rule, request, caller), first_cost(request), size_bytes)
+            line = self.writes if type(request) in _WRITES else self.reads
+            async with _admitted(line, ticket, deadline_of(context)):
+                yield
 
     def _limits(self) -> Admission:
-        policies: DegradationPolicy = self._require().policies.degradation
+        policies: DegradationPolicy = self._callers.policy().policies.degradation
         return policies.admission
 
 
@@ -119,10 +136,22 @@ def first_cost(request: Any) -> int:
     return min(len(request.requests), SETTLED_TOGETHER if request.requests[0].embedding else EMBEDDED_TOGETHER)
 
 
-def path_of(request: Any, caller: Caller) -> tuple[str, ...]:
+def check_rule(rule: Rule, request: Any, caller: Caller) -> None:
+    """Raises PermissionDenied when the caller may nothing of what is asked. Malformed namespaces are told of later."""
+    if not rule.namespaces:
+        caller.require(rule.permission, None)
+        return
+    asked = namespaces_asked(rule, request)
+    if not asked or rule.one_by_one or not all(is_namespace(name) for name in asked):
+        return
+    if not any(caller.may(rule.permission, name) for name in asked):
+        raise PermissionDenied(rule.permission, asked[0] if len(asked) == 1 else None)
+
+
+def path_of(rule: Rule, request: Any, caller: Caller) -> tuple[str, ...]:
     """Where in the tree of namespaces a call waits."""
     namespace = namespace_of(request)
-    if namespace and caller.may(_PERMISSIONS.get(type(request), "memory.read"), namespace):
+    if namespace and caller.may(rule.permission, namespace):
         return tuple(namespace.split("."))
     return (NOBODYS, caller.principal_id)
 

@@ -7,9 +7,10 @@ from typing import Any
 import grpc
 
 from dataplane.pipelines.caller import Caller
-from memplane.errors import PolicyNotLoaded, Unauthenticated
+from dataplane.ports import Problem
+from memplane.authentication.authenticator import Authenticator
+from memplane.errors import PolicyNotLoaded
 from memplane.policy.snapshot import PolicySnapshot
-from memplane.rpc.credentials import bearer_key
 
 LONGEST_CALL_S = 600.0
 """The deadline of a call that names none."""
@@ -17,15 +18,35 @@ LONGEST_CALL_S = 600.0
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-def caller_of(context: Context, policy: Callable[[], PolicySnapshot | None]) -> Caller:
-    """Who calls under which policy; nothing is allowed before there is one. Raises PolicyNotLoaded, Unauthenticated."""
-    snapshot = policy()
-    if snapshot is None:
-        raise PolicyNotLoaded
-    identity = snapshot.access.by_api_key(bearer_key(context), now_us=0)
-    if identity is None:
-        raise Unauthenticated
-    return Caller(identity, snapshot)
+class Callers:
+    """Tells who calls, under which policy: asked at the door, and again when the call's turn has come.
+
+    `policy` gives the snapshot in force, read once each time; it may raise what keeps a call from being served.
+    """
+
+    def __init__(self, policy: Callable[[], PolicySnapshot | None], authenticator: Authenticator):
+        self._policy = policy
+        self._authenticator = authenticator
+
+    async def prepare(self, context: Context) -> None:
+        """Comes once before `of`; see Authenticator."""
+        await self._authenticator.prepare(context)
+
+    def of(self, context: Context) -> Caller:
+        """Who calls; nothing is allowed before there is a policy. Raises PolicyNotLoaded, Unauthenticated."""
+        snapshot = self.policy()
+        return Caller(self._authenticator.identify(context, snapshot.access), snapshot)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """What doctor is told of authentication."""
+        return tuple(Problem(code, text) for code, text in self._authenticator.problems().items())
+
+    def policy(self) -> PolicySnapshot:
+        """The policy in force. Raises PolicyNotLoaded."""
+        snapshot = self._policy()
+        if snapshot is None:
+            raise PolicyNotLoaded
+        return snapshot
 
 
 def deadline_of(context: Context) -> float:

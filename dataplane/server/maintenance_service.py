@@ -1,6 +1,5 @@
 """MaintenanceService over gRPC."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from google.longrunning import operations_pb2
@@ -10,10 +9,9 @@ from dataplane.pipelines.check_indexes import CheckIndexes, CheckQuestion
 from dataplane.pipelines.dead_letters import DeadLetters
 from dataplane.pipelines.reindex import Reindexing
 from dataplane.pipelines.set_aside import SetAsideWrites
-from dataplane.server.callers import Context, caller_of, deadline_of
+from dataplane.server.callers import Callers, Context, deadline_of
 from dataplane.server.checks import Notes
 from dataplane.server.tokens import page_token, read_page_token
-from memplane.policy.snapshot import PolicySnapshot
 from memplane.v1 import maintenance_service_pb2 as pb
 from memplane.v1 import maintenance_service_pb2_grpc as rpc
 
@@ -42,17 +40,17 @@ class Maintenance:
 
 
 class MaintenanceService(rpc.MaintenanceServiceServicer):
-    """Takes requests apart, calls the pipeline, puts the answer together. `policy` is read once a call."""
+    """Takes requests apart, calls the pipeline, puts the answer together. `callers` tell who calls, once a call."""
 
-    def __init__(self, maintenance: Maintenance, policy: Callable[[], PolicySnapshot | None]):
+    def __init__(self, maintenance: Maintenance, callers: Callers):
         self._maintenance = maintenance
-        self._policy = policy
+        self._callers = callers
 
     async def CheckIndexes(  # noqa: N802 - the contract's name
         self, request: pb.CheckIndexesRequest, context: Context
     ) -> pb.CheckIndexesResponse:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         notes.enum("index", request.index, KINDS)
         if request.sample_size != 0:
@@ -66,7 +64,7 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         self, request: pb.ReindexRequest, context: Context
     ) -> operations_pb2.Operation:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         if not notes.enum("index", request.index, KINDS):
             notes.add("index", f"is required: {' or '.join(KINDS)}")
@@ -79,7 +77,7 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         self, request: pb.ListDeadLettersRequest, context: Context
     ) -> pb.ListDeadLettersResponse:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         kind = notes.enum("index", request.index, KINDS)
         if request.page_size != 0:
@@ -99,7 +97,7 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         self, request: pb.ReplayDeadLettersRequest, context: Context
     ) -> pb.ReplayDeadLettersResponse:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         if not request.index_name:
             notes.add("index_name", "is required, as DeadLetter.index_name says")
@@ -115,7 +113,7 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         self, request: pb.ListSetAsideWritesRequest, context: Context
     ) -> pb.ListSetAsideWritesResponse:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         if request.page_size != 0:
             notes.integer("page_size", request.page_size, 1, MAX_PAGE_SIZE)
@@ -132,7 +130,7 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         self, request: pb.ReplaySetAsideWritesRequest, context: Context
     ) -> pb.ReplaySetAsideWritesResponse:
         """See the contract."""
-        caller = caller_of(context, self._policy)
+        caller = self._callers.of(context)
         notes = Notes()
         if len(request.ids) > MAX_POSITIONS:
             notes.add("ids", f"has {len(request.ids)} items; at most {MAX_POSITIONS} are allowed")

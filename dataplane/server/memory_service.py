@@ -19,14 +19,13 @@ from dataplane.pipelines.update import UpdatePipeline
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.pipelines.write_or_queue import WriteOrQueue
 from dataplane.ports import Clock
-from dataplane.server.callers import Context, caller_of, deadline_of
+from dataplane.server.callers import Callers, Context, deadline_of
 from dataplane.server.checks import Notes
 from dataplane.server.queries import read_listing, read_page_size, read_search
 from dataplane.server.requests import read_draft
 from dataplane.server.revisions import read_forgetting, read_revision
 from dataplane.server.tokens import consistency_token, page_token, read_page_token
 from memplane.errors import InvalidField, MemPlaneError, NotOffered
-from memplane.policy.snapshot import PolicySnapshot
 from memplane.rpc.errors import status_of
 from memplane.v1 import memory_pb2, memory_service_pb2, memory_service_pb2_grpc
 
@@ -57,23 +56,23 @@ class Pipelines:
 class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     """Takes requests apart, calls the verb's pipeline, puts the answer together.
 
-    `policy` gives the snapshot in force; it is read once a call. `dimension` tells the embedder's at the time.
+    `callers` tell who calls, once a call. `dimension` tells the embedder's at the time.
     """
 
     def __init__(
         self,
         pipelines: Pipelines,
-        policy: Callable[[], PolicySnapshot | None],
+        callers: Callers,
         clock: Clock,
         dimension: Callable[[], int],
     ):
         self._pipelines = pipelines
-        self._policy = policy
+        self._callers = callers
         self._clock = clock
         self._dimension = dimension
 
     def _caller(self, context: Context) -> Caller:
-        return caller_of(context, self._policy)
+        return self._callers.of(context)
 
     async def WriteMemory(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.WriteMemoryRequest, context: Context

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import grpc
 
-from memplane.authentication.steady_clock import Clock
+from memplane.authentication.steady_clock import SteadyClock
 from memplane.authentication.tokens import KeysUnknown, TokenRefused, TokenVerifier
 from memplane.errors import Unauthenticated, Unavailable
 from memplane.identity import Identity, Method
@@ -32,9 +32,9 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Authenticator:
-    """`tokens` None: signed tokens are not taken. `clock` is a `SteadyClock` but in tests."""
+    """`tokens` None: signed tokens are not taken."""
 
-    def __init__(self, clock: Clock, tokens: TokenVerifier | None = None):
+    def __init__(self, clock: SteadyClock, tokens: TokenVerifier | None = None):
         self._clock = clock
         self._tokens = tokens
 
@@ -61,6 +61,18 @@ class Authenticator:
         if _is_token(bearer):
             return self._by_token(bearer, access)
         raise Unauthenticated("the bearer text is no API key (mpk_…) and no signed token (JWT)")
+
+    def problems(self) -> dict[str, str]:
+        """What an administrator should look after: by code, what is wrong and what to do."""
+        found = {}
+        if self._tokens is not None and self._tokens.keys.problem:
+            found["TOKEN_KEYS"] = f"tokens are checked with old keys (jwt-jwks): {self._tokens.keys.problem}"
+        if back_us := self._clock.back_us():
+            found["CLOCK_SET_BACK"] = (
+                f"the clock was set back by {back_us / 1_000_000:.0f} s; credentials end as if it had not been, until "
+                "this process is started again"
+            )
+        return found
 
     def _by_api_key(self, key: str, access: AccessIndex) -> Identity:
         identity = access.by_api_key(key, self._clock.now_us())

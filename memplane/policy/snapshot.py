@@ -8,9 +8,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from google.protobuf.message import DecodeError
 
-from memplane.policy.access import AccessIndex
+from memplane.policy.access import AccessIndex, KnownApiKey
 from memplane.policy.codec import InvalidPolicy, from_json
 from memplane.policy.effective import EffectivePolicies
+from memplane.policy.rbac import KEY_HASH
 from memplane.v1 import policy_pb2
 
 
@@ -68,8 +69,15 @@ def open_signed(
         generation=message.generation,
         create_time_us=message.create_time.ToMicroseconds(),
         policies=EffectivePolicies(policy),
-        access=AccessIndex(policy.rbac, bootstrap_admin_sha256),
+        access=AccessIndex(policy.rbac, bootstrap_admin_sha256, [_known(key) for key in message.api_keys]),
     )
+
+
+def _known(key: policy_pb2.ApiKeyHash) -> KnownApiKey:
+    if KEY_HASH.fullmatch(key.sha256) is None:
+        raise InvalidPolicy(f"api_keys: key {key.key_id!r} has no SHA-256 of 64 hex digits")
+    expire_time_us = key.expire_time.ToMicroseconds() if key.HasField("expire_time") else None
+    return KnownApiKey(key.sha256, key.principal, expire_time_us, key.key_id)
 
 
 def _check_signature(signed: policy_pb2.SignedPolicySnapshot, trusted: Mapping[str, Ed25519PublicKey]) -> None:

@@ -25,7 +25,7 @@ from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceStub
 from tests.deadline import eventually
 from tests.servers.process import free_port
 
-ADMIN_KEY = "admin-key"
+ADMIN_KEY = "mpk_admin-key"
 NODE_KEY = "node-key"
 ADMIN = (("authorization", f"Bearer {ADMIN_KEY}"),)
 CHANNEL = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 64 * 1024 * 1024))

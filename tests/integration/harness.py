@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from google.longrunning import operations_pb2_grpc
 
 from dataplane.adapters.edge.text import EdgeTextIndex
 from dataplane.adapters.edge.vector import EdgeVectorIndex
@@ -28,7 +29,9 @@ from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Embedder, VectorIndex
 from dataplane.server.admission import CallAdmission
+from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
+from dataplane.server.operations import OperationsService
 from dataplane.server.waiting_line import WaitingLine
 from dataplane.stores import Stores
 from dataplane.wiring import Surroundings, WireOptions, wire
@@ -38,9 +41,12 @@ from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.rpc.interceptors import ErrorInterceptor
+from memplane.rpc.limits import CallLimiter
 from memplane.rpc.server import bind, new_server
 from memplane.v1 import memory_service_pb2 as pb
+from memplane.v1.maintenance_service_pb2_grpc import add_MaintenanceServiceServicer_to_server
 from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub, add_MemoryServiceServicer_to_server
+from tests.callers import callers_of
 
 CACHE_BYTES = 64 * 1024 * 1024
 ADMIN_KEY = "mpk_00000000_admin-key-of-the-tests"
@@ -127,7 +133,9 @@ async def running_plane(
         pace = WireOptions(projector=options, record_interval_s=0.01)
         wired = wire(made, Surroundings(lambda: plane.snapshot, clock, "node"), pace)
         codes: list[grpc.StatusCode] = []
-        admission = CallAdmission(lambda: plane.require(), lambda _outcome, _seconds: None)  # noqa: PLW0108 - there is no plane yet
+        callers = callers_of(lambda: plane.require(), clock, stores.get("tokens"))  # noqa: PLW0108 - there is no plane yet
+        limiter = CallLimiter(asyncio.get_running_loop().time)
+        admission = CallAdmission(callers, limiter, lambda _outcome, _seconds: None)
         server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code), admission)])
         port = bind(server, "127.0.0.1:0")
         address = f"127.0.0.1:{port}"
@@ -137,8 +145,11 @@ async def running_plane(
             address, stub, made, wired.projectors, wired.recorder, clock, admission.reads, admission.writes, codes
         )
         plane.use(KEEP_ALL if policy is None else policy)
-        service = MemoryService(wired.pipelines, lambda: plane.snapshot, clock, lambda: plane.embedder.dimension)
+        service = MemoryService(wired.pipelines, callers, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)
+        add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, callers), server)
+        operations = OperationsService(wired.operations, callers)
+        operations_pb2_grpc.add_OperationsServicer_to_server(operations, server)
         await wired.start(paused=False)
         await server.start()
         try:

@@ -47,6 +47,7 @@ from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.server import bind, new_server
 from memplane.v1.maintenance_service_pb2_grpc import add_MaintenanceServiceServicer_to_server
 from memplane.v1.memory_service_pb2_grpc import add_MemoryServiceServicer_to_server
+from tests.callers import callers_of
 from tests.postgres import open_store
 from tests.unit.dataplane.pipelines.model_parts import NamedEmbedder
 
@@ -120,10 +121,11 @@ def _serve(server: grpc.aio.Server, wired: Wired, stores: Stores) -> None:
     def dimension() -> int:
         return stores.spaces.current.embedder.dimension
 
-    memory = MemoryService(wired.pipelines, lambda: SNAPSHOT, SystemClock(), dimension)
+    callers = callers_of(lambda: SNAPSHOT, SystemClock())
+    memory = MemoryService(wired.pipelines, callers, SystemClock(), dimension)
     add_MemoryServiceServicer_to_server(memory, server)
-    add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, lambda: SNAPSHOT), server)
-    operations = OperationsService(wired.operations, lambda: SNAPSHOT)
+    add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, callers), server)
+    operations = OperationsService(wired.operations, callers)
     operations_pb2_grpc.add_OperationsServicer_to_server(operations, server)
 
 

@@ -14,7 +14,7 @@ from controlplane.sqlite_revisions import SqliteRevisions
 from controlplane.standing import Parts, Standing
 from memplane.policy.access import hash_api_key
 
-ADMIN_KEY = "admin-key"
+ADMIN_KEY = "mpk_admin-key"
 NODE_KEY = "node-key"
 
 

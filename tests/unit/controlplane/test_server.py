@@ -19,12 +19,12 @@ from tests.unit.controlplane.parts import BROKEN, policy
 from tests.unit.controlplane.serving import ADMIN, FOLDER_ERROR, Serving, serving
 
 METHODS = admin_pb2.DESCRIPTOR.services_by_name["PolicyAdminService"].methods
-SALES_READER = (("authorization", "Bearer sales-key"),)
+SALES_READER = (("authorization", "Bearer mpk_sales-key"),)
 RBAC = f"""
 rbac:
   principals:
     sales:
-      api_key_sha256: ["{hash_api_key("sales-key")}"]
+      api_key_sha256: ["{hash_api_key("mpk_sales-key")}"]
       grants:
         - namespace: dept.sales
           permissions: [policy.read]
@@ -72,7 +72,7 @@ def fields_of(error: grpc.aio.AioRpcError) -> list[str]:
 @pytest.mark.parametrize("method", [method.name for method in METHODS])
 @pytest.mark.parametrize(
     "metadata",
-    [(), (("authorization", "Bearer wrong"),), (("authorization", "Basic admin-key"),), (("x-api-key", "admin-key"),)],
+    [(), (("authorization", "Bearer wrong"),), (("authorization", "Basic mpk_admin-key"),), (("x-api-key", "mpk_admin-key"),)],
     ids=["no credentials", "wrong key", "wrong scheme", "wrong header"],
 )
 async def test_no_method_answers_without_a_known_key(plane: Serving, method: str, metadata: Any) -> None:

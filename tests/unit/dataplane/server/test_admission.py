@@ -1,21 +1,26 @@
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.turn import holding, next_turn
 from dataplane.pipelines.write import EMBEDDED_TOGETHER, SETTLED_TOGETHER
-from dataplane.server.admission import CallAdmission, first_cost, namespace_of, path_of
+from dataplane.server.admission import CallAdmission, check_rule, first_cost, namespace_of, path_of
 from dataplane.server.waiting_line import LONG_S
-from memplane.errors import PolicyNotLoaded
+from memplane.errors import PermissionDenied, PolicyNotLoaded, Unauthenticated
 from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
 from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import PolicySnapshot
+from memplane.process import SystemClock
+from memplane.rpc.limits import CallLimiter
+from memplane.rpc.permissions import MAINTENANCE, MEMORY, OPERATIONS, RULES, Rule
 from memplane.v1 import maintenance_service_pb2, memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
+from tests.callers import FakeContext, callers_of
 
 POLICY = {
     "rbac": {
@@ -34,6 +39,10 @@ def caller(principal_id: str = "ann") -> Caller:
     return Caller(
         Identity(principal_id), PolicySnapshot("v", 1, 0, EffectivePolicies(model), AccessIndex(model.rbac, None))
     )
+
+
+def rule(method: str) -> Rule:
+    return RULES[MEMORY + method]
 
 
 def batch(*namespaces: str, **fields: Any) -> pb.BatchWriteMemoriesRequest:
@@ -66,11 +75,38 @@ def test_a_request_is_about_the_namespace_that_it_names_first_or_most_often(requ
 
 
 def test_a_call_waits_in_its_namespace_and_beside_all_of_them_where_the_caller_may_not() -> None:
-    assert path_of(pb.WriteMemoryRequest(namespace="dept.sales.x"), caller()) == ("dept", "sales", "x")
-    assert path_of(batch("dept.hr"), caller()) == ("?", "ann")
-    assert path_of(pb.ForgetMemoryRequest(namespace="dept.sales"), caller()) == ("?", "ann")
-    assert path_of(pb.SearchMemoriesRequest(namespace="Bad Name"), caller()) == ("?", "ann")
-    assert path_of(maintenance_service_pb2.CheckIndexesRequest(), caller("ben")) == ("?", "ben")
+    assert path_of(rule("WriteMemory"), pb.WriteMemoryRequest(namespace="dept.sales.x"), caller()) == (
+        "dept",
+        "sales",
+        "x",
+    )
+    assert path_of(rule("BatchWriteMemories"), batch("dept.hr"), caller()) == ("?", "ann")
+    assert path_of(rule("ForgetMemory"), pb.ForgetMemoryRequest(namespace="dept.sales"), caller()) == ("?", "ann")
+    assert path_of(rule("SearchMemories"), pb.SearchMemoriesRequest(namespace="Bad Name"), caller()) == ("?", "ann")
+    check = RULES[MAINTENANCE + "CheckIndexes"]
+    assert path_of(check, maintenance_service_pb2.CheckIndexesRequest(), caller("ben")) == ("?", "ben")
+
+
+@pytest.mark.parametrize(
+    ("method", "request_"),
+    [
+        ("WriteMemory", pb.WriteMemoryRequest(namespace="dept.hr")),
+        ("ForgetMemory", pb.ForgetMemoryRequest(namespace="dept.sales")),
+        ("SearchMemories", pb.SearchMemoriesRequest(namespace="dept.hr", namespaces=["dept"])),
+    ],
+)
+def test_who_may_nothing_of_what_is_asked_is_refused_at_the_door(method: str, request_: Any) -> None:
+    with pytest.raises(PermissionDenied):
+        check_rule(rule(method), request_, caller())
+
+
+def test_what_has_answers_of_its_own_or_is_malformed_or_partly_allowed_goes_in() -> None:
+    check_rule(rule("BatchWriteMemories"), batch("dept.hr"), caller())
+    check_rule(rule("WriteMemory"), pb.WriteMemoryRequest(namespace="Bad Name"), caller())
+    check_rule(rule("WriteMemory"), pb.WriteMemoryRequest(), caller())
+    check_rule(rule("SearchMemories"), pb.SearchMemoriesRequest(namespaces=["dept.hr", "dept.sales"]), caller())
+    with pytest.raises(PermissionDenied):
+        check_rule(RULES[MAINTENANCE + "CheckIndexes"], maintenance_service_pb2.CheckIndexesRequest(), caller())
 
 
 def test_a_batch_pays_for_its_first_turn_and_everything_else_for_one_unit() -> None:
@@ -79,18 +115,28 @@ def test_a_batch_pays_for_its_first_turn_and_everything_else_for_one_unit() -> N
     assert first_cost(batch(*["a"] * 1_000, embedding=[1.0])) == SETTLED_TOGETHER
 
 
-async def test_operations_and_health_never_wait_not_even_for_a_policy() -> None:
-    def require() -> PolicySnapshot:
-        raise PolicyNotLoaded
+def door(policy: Callable[[], PolicySnapshot | None]) -> CallAdmission:
+    callers = callers_of(policy, SystemClock())
+    return CallAdmission(callers, CallLimiter(lambda: 0.0), lambda _outcome, _seconds: None)
 
-    admission = CallAdmission(require, lambda _outcome, _seconds: None)
-    for method in ("/google.longrunning.Operations/GetOperation", "/grpc.health.v1.Health/Check"):
-        async with admission(method, None, 0, None):  # type: ignore[arg-type]  # its context is not looked at
-            pass
+
+async def test_health_never_waits_not_even_for_a_policy() -> None:
+    async with door(lambda: None)("/grpc.health.v1.Health/Check", None, 0, None):  # type: ignore[arg-type]  # its context is not looked at
+        pass
+
+
+async def test_operations_and_memories_are_for_those_who_are_known() -> None:
+    for method in (OPERATIONS + "GetOperation", MEMORY + "GetMemory"):
+        with pytest.raises(PolicyNotLoaded):
+            async with door(lambda: None)(method, None, 0, cast("Any", FakeContext())):
+                pass
+        with pytest.raises(Unauthenticated):
+            async with door(lambda: caller().snapshot)(method, None, 0, cast("Any", FakeContext())):
+                pass
 
 
 async def test_a_line_that_refuses_for_long_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    admission = CallAdmission(lambda: caller().snapshot, lambda _outcome, _seconds: None)
+    admission = door(lambda: caller().snapshot)
     assert admission.problems() == ()
     monkeypatch.setattr(admission.reads, "refusing_for_s", lambda: LONG_S + 2)
     (problem,) = admission.problems()

@@ -27,6 +27,7 @@ from memplane.rpc.server import bind, new_server
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
 from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub, add_MemoryServiceServicer_to_server
+from tests.callers import callers_of
 from tests.unit.dataplane.pipelines.queue_rig import (
     KEEP_ALL,
     KEEPER,
@@ -72,14 +73,14 @@ def queued(content: str, **fields: Any) -> pb.WriteMemoryRequest:
 
 
 def as_user(key: str) -> tuple[tuple[str, str], ...]:
-    return (("authorization", f"Bearer {key}"),)
+    return (("authorization", f"Bearer mpk_{key}"),)
 
 
 def with_keys(rig: Rig) -> None:
     """Keys `agent-key`, `other-key` and `keeper-key`."""
     people = {"agent": WRITER, "other": WRITER, "keeper": KEEPER}
     principals = {
-        name: who.model_copy(update={"api_key_sha256": (hash_api_key(f"{name}-key"),)}) for name, who in people.items()
+        name: who.model_copy(update={"api_key_sha256": (hash_api_key(f"mpk_{name}-key"),)}) for name, who in people.items()
     }
     rbac = Rbac(principals=principals)
     policies = EffectivePolicies(PolicySet(rbac=rbac, write_policy=KEEP_ALL))
@@ -102,11 +103,10 @@ async def served(rig: Rig, *, has_queue: bool = True) -> AsyncIterator[Plane]:
         enqueue=rig.enqueue if has_queue else None,
     )
     server = new_server([ErrorInterceptor(lambda *_: None)])
-    service = MemoryService(pipelines, lambda: rig.snapshot, SystemClock(), lambda: 384)
+    callers = callers_of(lambda: rig.snapshot, SystemClock())
+    service = MemoryService(pipelines, callers, SystemClock(), lambda: 384)
     add_MemoryServiceServicer_to_server(service, server)
-    operations_pb2_grpc.add_OperationsServicer_to_server(
-        OperationsService(rig.operations, lambda: rig.snapshot), server
-    )
+    operations_pb2_grpc.add_OperationsServicer_to_server(OperationsService(rig.operations, callers), server)
     port = bind(server, "127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
