@@ -6,7 +6,7 @@ import grpc
 
 from memplane.rpc.certificate_watch import CertificateWatch
 from memplane.rpc.certificates import BadCertificate, TlsMaterial
-from memplane.rpc.tls import channel_credentials, server_name_options, tls_problem
+from memplane.rpc.tls import channel_credentials, server_name_options
 
 OPTIONS = (
     # Channels of one process to one address would share connections, and with them their back-off.
@@ -48,7 +48,3 @@ class ControlChannel:
     def is_outdated(self) -> bool:
         """Whether the newest channel was made of files that have been replaced."""
         return self._tls is not None and self._tls.watch.material is not self._made_of
-
-    def problem(self, details: str) -> str:
-        """What TLS has to do with a connection that failed with these words of gRPC; "": nothing."""
-        return tls_problem(details, encrypted=self._tls is not None)

@@ -110,7 +110,7 @@ async def _client(session: Session, options: PlaneOptions) -> AsyncIterator[MemP
     if session.target:
         if options.policy is not None:
             raise click.UsageError("--policy is for planes that this command starts; --target names a running one")
-        async with MemPlaneClient(session.target, session.api_key, CALL_TIMEOUT_S) as client:
+        async with MemPlaneClient(session.target, session.api_key, CALL_TIMEOUT_S, session.tls) as client:
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="memplane-eval-") as folder:

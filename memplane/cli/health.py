@@ -10,6 +10,8 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from memplane.cli.session import Session, connection_options, pass_session
+from memplane.client.tls import ClientTls, blocking_channel
+from memplane.rpc.certificates import BadCertificate
 
 DEFAULT_TIMEOUT_S = 3.0
 
@@ -32,7 +34,10 @@ Examples:
 @pass_session
 def health(session: Session, /, service: str, timeout_s: float) -> None:
     """Asks the plane at --target (either kind) for its health. Exit code 0 when it is SERVING, else 1."""
-    state = state_of(session.data_address, service, timeout_s)
+    try:
+        state = state_of(session.data_address, service, timeout_s, session.tls)
+    except BadCertificate as error:
+        raise click.ClickException(str(error)) from None
     if session.as_json:
         session.out.json({"target": session.data_address, "service": service, "state": state})
     else:
@@ -41,9 +46,9 @@ def health(session: Session, /, service: str, timeout_s: float) -> None:
         raise click.exceptions.Exit(1)
 
 
-def state_of(address: str, service: str, timeout_s: float) -> str:
-    """SERVING, NOT_SERVING, SERVICE_UNKNOWN, or NO_ANSWER where nobody answers in time."""
-    with grpc.insecure_channel(address) as channel:
+def state_of(address: str, service: str, timeout_s: float, tls: ClientTls | None = None) -> str:
+    """SERVING, NOT_SERVING, SERVICE_UNKNOWN, or NO_ANSWER where nobody answers in time. Raises BadCertificate."""
+    with blocking_channel(address, tls) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)  # its published types lack the methods
         try:
             answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=timeout_s)

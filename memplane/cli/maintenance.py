@@ -159,7 +159,7 @@ def replay(session: Session, /, index_name: str, positions: tuple[int, ...]) -> 
 
 
 def _client(session: Session) -> MaintenanceClient:
-    return MaintenanceClient(session.data_address, session.api_key)
+    return MaintenanceClient(session.data_address, session.api_key, tls=session.tls)
 
 
 def _show_checks(session: Session, checks: list[pb.IndexCheck]) -> None:

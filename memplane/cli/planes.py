@@ -19,6 +19,8 @@ from memplane.client import AdminClient, MemPlaneClient
 from memplane.policy.access import API_KEY_BYTES, hash_api_key, new_api_key
 
 WRITE_SERVICE = "memplane.v1.MemoryService.Write"
+_TLS = ("--tls-cert-file", "--tls-key-file", "--tls-client-ca-file")
+_CONTROL_TLS = tuple(f"--control-tls-{each}" for each in ("ca-file", "cert-file", "key-file", "server-name"))
 STYLES = {"control": "cyan", "data": "magenta"}
 
 
@@ -180,6 +182,7 @@ def _data_command(settings: PlaneSettings, control_address: str, admin_sha256: s
         **_common(settings),
         "--data-dir": str(settings.folder / "data"),
         "--control": control_address,
+        **dict.fromkeys(_CONTROL_TLS, ""),
         "--trusted-key": str(settings.folder / "control" / "signing_key.pub"),
         "--node-id": "data-1",
     }
@@ -190,11 +193,11 @@ def _data_command(settings: PlaneSettings, control_address: str, admin_sha256: s
 
 
 def _common(settings: PlaneSettings) -> dict[str, str]:
-    """They stop with us, at once: nobody balances calls between them and others."""
+    """They stop with us, at once: nobody balances calls between them and others. On this machine they talk in clear."""
     common = {"--parent-pid": str(os.getpid()), "--drain-s": "0"}
     metrics = {} if settings.metrics else {"--metrics-listen": "none"}
     config = {"--config": str(settings.config)} if settings.config else {}
-    return {**common, **metrics, **config}
+    return {**common, **metrics, **config, **dict.fromkeys(_TLS, ""), "--tls-client-auth": "none"}
 
 
 def _flat(arguments: dict[str, str]) -> list[str]:

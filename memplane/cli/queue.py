@@ -76,4 +76,4 @@ def replay(session: Session, /, ids: tuple[str, ...]) -> None:
 
 
 def _client(session: Session) -> MaintenanceClient:
-    return MaintenanceClient(session.data_address, session.api_key)
+    return MaintenanceClient(session.data_address, session.api_key, tls=session.tls)

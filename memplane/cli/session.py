@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from memplane.cli import config
 from memplane.cli.output import Output
-from memplane.client import AdminClient, InvalidValue, MemPlaneClient, RpcError
+from memplane.client import AdminClient, ClientTls, InvalidValue, MemPlaneClient, RpcError
+from memplane.rpc.certificates import BadCertificate
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,12 +28,20 @@ class Session:
         control: `host:port` of the control plane.
         api_key: Who calls; empty: nobody in particular.
         as_json: True when stdout carries JSON and nothing else.
+        tls_ca: File of the authorities that are trusted; empty: calls go in clear.
+        tls_cert: File of the certificate to show; empty: none.
+        tls_key: File of its key.
+        tls_server_name: Name in the planes' certificates; empty: the host that is called.
     """
 
     target: str = ""
     control: str = config.DEFAULT_CONTROL
     api_key: str = ""
     as_json: bool = False
+    tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_server_name: str = ""
 
     @property
     def out(self) -> Output:
@@ -44,13 +53,24 @@ class Session:
         """`host:port` of the data plane: the one that was named, else the default."""
         return self.target or config.DEFAULT_TARGET
 
+    @property
+    def tls(self) -> ClientTls | None:
+        """How to call; None: in clear. A usage error where the options do not go together."""
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise click.UsageError("--tls-cert goes with --tls-key; give both, or neither")
+        if not self.tls_ca and (self.tls_cert or self.tls_server_name):
+            raise click.UsageError("--tls-ca is required with the other options of TLS")
+        if not self.tls_ca:
+            return None
+        return ClientTls(self.tls_ca, self.tls_cert or None, self.tls_key or None, self.tls_server_name)
+
     def memory(self) -> MemPlaneClient:
         """A client of the data plane; to be entered in the running event loop."""
-        return MemPlaneClient(self.data_address, self.api_key)
+        return MemPlaneClient(self.data_address, self.api_key, tls=self.tls)
 
     def admin(self) -> AdminClient:
         """A client of the control plane; to be entered in the running event loop."""
-        return AdminClient(self.control, self.api_key)
+        return AdminClient(self.control, self.api_key, tls=self.tls)
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)
@@ -68,6 +88,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     Raises:
         CallFailed: A call failed.
+        click.ClickException: The files of the TLS options cannot be used.
         click.UsageError: An argument cannot be expressed in the contract.
     """
     try:
@@ -76,10 +97,12 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise CallFailed(error) from None
     except InvalidValue as error:
         raise click.UsageError(str(error)) from None
+    except BadCertificate as error:
+        raise click.ClickException(str(error)) from None
 
 
 def connection_options(command: Command) -> Command:
-    """Adds `--target`, `--control`, `--api-key` and `--json`."""
+    """Adds `--target`, `--control`, `--api-key`, those of TLS and `--json`."""
     options = (
         click.option(
             "--target",
@@ -107,11 +130,25 @@ def connection_options(command: Command) -> Command:
             help="Who calls; better in the environment, where other users do not see it.",
             **_kept("api_key"),
         ),
+        *(_tls_option(*each) for each in _TLS_OPTIONS),
         json_option,
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+_TLS_OPTIONS = (
+    ("ca", "FILE", config.TLS_CA_VARIABLE, "Authorities (PEM) that sign the planes' certificates; without: in clear."),
+    ("cert", "FILE", config.TLS_CERT_VARIABLE, "Certificate (PEM) to show to the planes."),
+    ("key", "FILE", config.TLS_KEY_VARIABLE, "Its private key (PEM)."),
+    ("server-name", "NAME", config.TLS_SERVER_NAME_VARIABLE, "Name in their certificates, where it is not the host's."),
+)
+
+
+def _tls_option(name: str, metavar: str, variable: str, text: str) -> Callable[[Command], Command]:
+    kept = _kept(f"tls_{name.replace('-', '_')}")
+    return click.option(f"--tls-{name}", metavar=metavar, envvar=variable, show_envvar=True, help=text, **kept)
 
 
 def json_option(command: Command) -> Command:

@@ -10,5 +10,6 @@ from memplane.client.convert import InvalidValue
 from memplane.client.errors import RpcError
 from memplane.client.memory import MemPlaneClient, write_request
 from memplane.client.operations import written
+from memplane.client.tls import ClientTls
 
-__all__ = ["AdminClient", "InvalidValue", "MemPlaneClient", "RpcError", "write_request", "written"]
+__all__ = ["AdminClient", "ClientTls", "InvalidValue", "MemPlaneClient", "RpcError", "write_request", "written"]

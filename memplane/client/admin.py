@@ -1,12 +1,14 @@
 """The client of the control plane: one method for each RPC of PolicyAdminService."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
+from memplane.client.tls import ClientTls
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_admin_service_pb2_grpc as rpc
 from memplane.v1 import policy_pb2
@@ -32,9 +34,15 @@ class AdminClient(Client):
         timeout_s: Deadline of each call in seconds, retries included; waiting for ACKs comes on top.
     """
 
-    def __init__(self, target: str = "127.0.0.1:7700", api_key: str = "", timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        target: str = "127.0.0.1:7700",
+        api_key: str = "",
+        timeout_s: float = 30.0,
+        tls: ClientTls | None = None,
+    ) -> None:
         self.timeout_s = timeout_s
-        super().__init__(Connection(target, api_key, timeout_s))
+        super().__init__(Connection(target, api_key, timeout_s, tls))
         self._stub = rpc.PolicyAdminServiceStub(self._connection.channel)
 
     async def reload(
@@ -88,6 +96,18 @@ class AdminClient(Client):
             answer.next_page_token = page.next_page_token
             answer.data_planes.extend(page.data_planes)
         return answer
+
+    async def watch_data_planes(
+        self, node_ids: Sequence[str] = ()
+    ) -> AsyncGenerator[pb.WatchDataPlaneStatusesResponse, None]:
+        """Every data plane (or those named), then what changes; after a renewed connection every one again.
+
+        It ends when the control plane stops. Close it when you leave it early: `contextlib.aclosing`.
+        """
+        request = build(pb.WatchDataPlaneStatusesRequest, {"node_ids": node_ids})
+        async with aclosing(self._connection.stream(self._stub.WatchDataPlaneStatuses, request)) as answers:
+            async for answer in answers:
+                yield answer
 
 
 def _inline(documents: Sequence[policy_pb2.PolicyDocument] | None) -> pb.InlineDocuments | None:

@@ -1,6 +1,7 @@
 """A channel to one plane: retries, keepalive, credentials, and errors as `RpcError`."""
 
 import json
+from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -8,6 +9,8 @@ import grpc
 from google.protobuf.message import Message
 
 from memplane.client.errors import from_call
+from memplane.rpc.lifetime import RENEW
+from memplane.client.tls import ClientTls, FollowingChannel
 
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
@@ -46,11 +49,13 @@ OPTIONS: tuple[tuple[str, int | str], ...] = (
 class Connection:
     """One channel with the caller's API key and a deadline for every call.
 
-    Plain HTTP/2: the API key travels as it is, so use it on a trusted network only.
+    Without `tls` it is plain HTTP/2: the API key travels as it is, so use it on a trusted network only.
     """
 
-    def __init__(self, target: str, api_key: str, timeout_s: float) -> None:
-        self.channel = grpc.aio.insecure_channel(target, options=OPTIONS)
+    def __init__(self, target: str, api_key: str, timeout_s: float, tls: ClientTls | None = None) -> None:
+        """Raises BadCertificate where the files of `tls` cannot be used."""
+        self._following = FollowingChannel(target, tls, OPTIONS) if tls else None
+        self.channel: grpc.aio.Channel = self._following or grpc.aio.insecure_channel(target, options=OPTIONS)
         self._metadata = (("authorization", f"Bearer {api_key}"),) if api_key else ()
         self._timeout_s = timeout_s
 
@@ -65,10 +70,36 @@ class Connection:
         Raises:
             RpcError: The call failed, after retries where a retry could help.
         """
+        if self._following is not None:
+            await self._following.follow()
         try:
             return await method(request, metadata=self._metadata, timeout=self._timeout_s + extra_s)
         except grpc.aio.AioRpcError as error:
             raise from_call(error) from None
+
+    async def stream(
+        self, method: "grpc.aio.UnaryStreamMultiCallable[RequestT, ResponseT]", request: RequestT
+    ) -> AsyncGenerator[ResponseT, None]:
+        """The responses of a stream without a deadline, which is opened again when its connection is renewed.
+
+        It ends when the server ends it in good order for another reason.
+
+        Raises:
+            RpcError: The stream failed.
+        """
+        renews = True
+        while renews:
+            if self._following is not None:
+                await self._following.follow()
+            call = method(request, metadata=self._metadata)
+            try:
+                async for response in call:
+                    yield response
+                renews = any(pair in RENEW for pair in await call.trailing_metadata() or ())
+            except grpc.aio.AioRpcError as error:
+                raise from_call(error) from None
+            finally:
+                call.cancel()
 
     async def close(self) -> None:
         """Ends calls in flight and closes the channel."""

@@ -12,6 +12,7 @@ from grpc_status import rpc_status
 
 from memplane.errors import Violation
 from memplane.rpc.errors import DOMAIN
+from memplane.rpc.tls_errors import tls_problem
 
 M = TypeVar("M", bound=Message)
 REFUSED = re.compile(
@@ -122,7 +123,10 @@ def _message_of(error: grpc.aio.AioRpcError) -> str:
     """What the server says; where nobody listens, that and the address instead of gRPC's own words."""
     details = error.details() or "no details"
     refused = REFUSED.search(details)
-    return f"nobody answers at {refused.group(1)}" if refused else details
+    if not refused:
+        return details
+    problem = tls_problem(details)
+    return f"no connection to {refused.group(1)}: {problem}" if problem else f"nobody answers at {refused.group(1)}"
 
 
 def _status_of(error: grpc.aio.AioRpcError) -> status_pb2.Status | None:

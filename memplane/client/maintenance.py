@@ -9,6 +9,7 @@ from google.longrunning import operations_pb2, operations_pb2_grpc
 
 from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
+from memplane.client.tls import ClientTls
 from memplane.v1 import maintenance_service_pb2 as pb
 from memplane.v1 import maintenance_service_pb2_grpc as rpc
 
@@ -23,8 +24,14 @@ class MaintenanceClient(Client):
     a value that the contract cannot express. An `index` is "VECTOR" or "TEXT"; "" is both, where that makes sense.
     """
 
-    def __init__(self, target: str = "127.0.0.1:7701", api_key: str = "", timeout_s: float = 30.0) -> None:
-        super().__init__(Connection(target, api_key, timeout_s))
+    def __init__(
+        self,
+        target: str = "127.0.0.1:7701",
+        api_key: str = "",
+        timeout_s: float = 30.0,
+        tls: ClientTls | None = None,
+    ) -> None:
+        super().__init__(Connection(target, api_key, timeout_s, tls))
         self._stub = rpc.MaintenanceServiceStub(self._connection.channel)
         self._operations = operations_pb2_grpc.OperationsStub(self._connection.channel)
 

@@ -12,6 +12,7 @@ from memplane.client.batches import MAX_REQUESTS, cut
 from memplane.client.channel import Client, Connection
 from memplane.client.convert import build
 from memplane.client.fields import ChangedFields, Guard, ListFields, SearchFields, WriteFields
+from memplane.client.tls import ClientTls
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
 from memplane.v1 import memory_service_pb2_grpc as rpc
@@ -36,13 +37,21 @@ class MemPlaneClient(Client):
     the pause that the server asks for. `target` is `host:port` or what else gRPC takes: `dns:///host:port` or
     `ipv4:10.0.0.1:7701,10.0.0.2:7701` spread calls over several data planes.
 
+    `tls` None: in clear, for this machine and networks that are trusted themselves.
+
     Attributes:
         timeout_s: Deadline of each call in seconds, retries included.
     """
 
-    def __init__(self, target: str = "127.0.0.1:7701", api_key: str = "", timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        target: str = "127.0.0.1:7701",
+        api_key: str = "",
+        timeout_s: float = 30.0,
+        tls: ClientTls | None = None,
+    ) -> None:
         self.timeout_s = timeout_s
-        super().__init__(Connection(target, api_key, timeout_s))
+        super().__init__(Connection(target, api_key, timeout_s, tls))
         self._stub = rpc.MemoryServiceStub(self._connection.channel)
         self._operations = operations_pb2_grpc.OperationsStub(self._connection.channel)
 

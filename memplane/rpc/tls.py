@@ -81,26 +81,6 @@ def server_name_options(server_name: str) -> tuple[tuple[str, str], ...]:
     return (("grpc.ssl_target_name_override", server_name),) if server_name else ()
 
 
-_PROBLEMS: Final = (
-    ("certificate has expired", "its certificate has expired"),
-    ("certificate is not yet valid", "its certificate is not valid yet; is this machine's clock right?"),
-    ("CERTIFICATE_VERIFY_FAILED", "none of the authorities given has signed its certificate"),
-    ("Hostname Verification", "its certificate is for another name"),
-    ("WRONG_VERSION_NUMBER", "it does not speak TLS on this port"),
-    ("Socket closed", "it hung up: it may want a certificate of ours, or another one"),
-)
-"""Words of gRPC (1.85), and what they mean to somebody who called by TLS."""
-
-
-def tls_problem(details: str, *, encrypted: bool) -> str:
-    """What a failed connection means, from its status details; "": nothing about TLS. `encrypted`: we spoke TLS."""
-    if "failed to connect" not in details:
-        return ""
-    if not encrypted:
-        return "it hung up: it may speak TLS only" if "Socket closed" in details else ""
-    return next((problem for words, problem in _PROBLEMS if words in details), "")
-
-
 def peer_spiffe_ids(context: grpc.aio.ServicerContext[Any, Any]) -> tuple[str, ...]:
     """The SPIFFE id of the certificate that the peer has proved to hold, or nothing.
 
