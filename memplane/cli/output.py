@@ -10,6 +10,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -38,6 +39,10 @@ class Output:
         """Prints one JSON value."""
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
+    def json_line(self, value: JsonValue) -> None:
+        """Prints one JSON value on a line of its own, at once: one of many."""
+        click.echo(json.dumps(value, ensure_ascii=False))
+
     def line(self, text: str = "", style: str = "") -> None:
         """Prints a line for people; swallowed in JSON mode."""
         if not self.as_json:
@@ -49,16 +54,24 @@ class Output:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         """Prints a table for people; swallowed in JSON mode. Numbers stand to the right."""
-        if self.as_json:
-            return
-        filled = [[_cell(value) for value in row] for row in rows]
-        table = Table(title=title or None, title_justify="left")
-        for index, name in enumerate(columns):
-            numeric = bool(filled) and all(_is_number(row[index]) for row in filled)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=name in WHOLE)
-        for row in filled:
-            table.add_row(*(Text(cell) for cell in row))
-        self._console.print(table)
+        if not self.as_json:
+            self._console.print(table_of(columns, rows, title))
+
+    def screen(self) -> Live:
+        """A place on the terminal where `update` replaces what is shown; in a pipe, what is shown last is printed."""
+        return Live(console=self._console, auto_refresh=False)
+
+
+def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
+    """A table for people. Numbers stand to the right."""
+    filled = [[_cell(value) for value in row] for row in rows]
+    table = Table(title=title or None, title_justify="left")
+    for index, name in enumerate(columns):
+        numeric = bool(filled) and all(_is_number(row[index]) for row in filled)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=name in WHOLE)
+    for row in filled:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
 
 
 def plain(message: Message) -> dict[str, Any]:

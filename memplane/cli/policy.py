@@ -8,6 +8,7 @@ import click
 from google.protobuf.json_format import MessageToDict
 
 from memplane.cli.output import Output, enum_name, plain, short_time
+from memplane.cli.policy_cases import test
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_pb2
@@ -33,6 +34,9 @@ def read_documents(folder: Path) -> list[policy_pb2.PolicyDocument]:
 @click.group()
 def policy() -> None:
     """Checks, reloads and shows policy."""
+
+
+policy.add_command(test)
 
 
 @policy.command(
@@ -198,7 +202,7 @@ def show_reload(out: Output, response: pb.ReloadPolicySetResponse) -> None:
     out.line(f"{state}: generation {revision.generation}, {revision.version_info}", _style(response.accepted))
     out.line(
         f"data planes: {spread.connected} connected, {spread.acked} acknowledged, {spread.nacked} refused, "
-        f"{spread.pending} pending"
+        f"{spread.pending} pending" + (f"; {spread.lost} lost ones may serve an older policy" if spread.lost else "")
     )
 
 

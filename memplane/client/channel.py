@@ -9,8 +9,8 @@ import grpc
 from google.protobuf.message import Message
 
 from memplane.client.errors import from_call
-from memplane.rpc.lifetime import RENEW
 from memplane.client.tls import ClientTls, FollowingChannel
+from memplane.rpc.lifetime import RENEW
 
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)

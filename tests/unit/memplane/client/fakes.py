@@ -1,6 +1,6 @@
 """Small servers of the contract that answer what a test gives them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,7 +9,9 @@ from google.longrunning import operations_pb2_grpc
 
 from memplane.errors import MemPlaneError
 from memplane.rpc.errors import code_of, status_of, trailers_of
+from memplane.rpc.lifetime import RENEW
 from memplane.v1 import memory_service_pb2_grpc, policy_admin_service_pb2_grpc
+from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
 Behaviour = Callable[[Any], Any]
 
@@ -44,6 +46,33 @@ class MemoryRecorder(Recorder, memory_service_pb2_grpc.MemoryServiceServicer, op
 
 class AdminRecorder(Recorder, policy_admin_service_pb2_grpc.PolicyAdminServiceServicer):
     """A control plane's contract."""
+
+
+class WatchedControlPlane(AdminRecorder):
+    """A control plane whose watches tell what a test gives them, one list of answers for each stream.
+
+    The last list ends with `refusal`; those before end to be opened again, and an empty one as when it stops.
+    """
+
+    def __init__(self, *streams: Sequence[admin_pb2.WatchDataPlaneStatusesResponse], refusal: MemPlaneError) -> None:
+        super().__init__()
+        self.streams = list(streams)
+        self.refusal = refusal
+
+    def __getattribute__(self, name: str) -> Any:
+        return self.watch if name == "WatchDataPlaneStatuses" else super().__getattribute__(name)
+
+    async def watch(self, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
+        """The next list."""
+        self.requests.append(request)
+        if not self.streams:
+            status = status_of(self.refusal)
+            await context.abort(code_of(self.refusal), status.message, trailers_of(self.refusal, status))
+        answers = self.streams.pop(0)
+        for answer in answers:
+            yield answer
+        if answers:
+            context.set_trailing_metadata(RENEW)
 
 
 @asynccontextmanager

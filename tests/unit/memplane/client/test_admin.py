@@ -1,9 +1,11 @@
+import pytest
 from google.protobuf.json_format import MessageToDict
 
-from memplane.client import AdminClient
+from memplane.client import AdminClient, RpcError
+from memplane.errors import PermissionDenied
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_pb2
-from tests.unit.memplane.client.fakes import AdminRecorder, served
+from tests.unit.memplane.client.fakes import AdminRecorder, WatchedControlPlane, served
 
 DOCUMENT = policy_pb2.PolicyDocument(name="write.yaml", content=b"write_policy: {}\n")
 
@@ -61,3 +63,13 @@ async def test_revisions_and_data_planes_go_on_through_every_page():
         fleet = await client.data_planes()
     assert [each.node.node_id for each in fleet.data_planes] == ["a", "b"]
     assert (fleet.generation, fleet.next_page_token) == (2, "")
+
+
+async def test_a_watch_goes_on_over_renewed_streams_and_ends_when_the_control_plane_stops():
+    first, second = (pb.WatchDataPlaneStatusesResponse(generation=number) for number in (1, 2))
+    plane = WatchedControlPlane([first], [second], [], refusal=PermissionDenied("policy.read"))
+    async with served(plane) as target, AdminClient(target, "key") as client:
+        assert [answer.generation async for answer in client.watch_data_planes(["a"])] == [1, 2]
+        with pytest.raises(RpcError, match="PERMISSION_DENIED"):
+            await anext(client.watch_data_planes())
+    assert [list(request.node_ids) for request in plane.requests] == [["a"], ["a"], ["a"], []]
