@@ -41,7 +41,7 @@ def read_cases(documents: Sequence[Document], rbac: Rbac | None) -> tuple[tuple[
         diagnostics += _unknown_principals(found, tree, rbac)
     if len(cases) > MAX_CASES:
         told = f"{len(cases)} cases; at most {MAX_CASES}, for they are tried at every reload"
-        diagnostics.append(Diagnostic(Severity.ERROR, "TOO_MANY_CASES", told, cases[MAX_CASES].file))
+        diagnostics.append(Diagnostic(Severity.ERROR, "TOO_MANY_CASES", told, cases[MAX_CASES].place.file))
     return tuple(cases), diagnostics
 
 

@@ -24,9 +24,9 @@ class PlacedCase:
     places: Mapping[Path, Position]
 
     @property
-    def file(self) -> str:
-        """The document that it stands in."""
-        return self.places[(*self.path, "expect")].file
+    def place(self) -> Position:
+        """Where what it expects stands."""
+        return self.places[(*self.path, "expect")]
 
 
 @dataclass(frozen=True, slots=True)

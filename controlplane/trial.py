@@ -39,6 +39,15 @@ def tried(compiled: Compiled, came: Sequence[Any]) -> Compiled:
     return replace(compiled, policy=None, diagnostics=tuple(diagnostics))
 
 
+def results(compiled: Compiled, came: Sequence[Any]) -> list[str]:
+    """Of each case: held, failed or untried."""
+    told = [
+        "failed" if difference(_plain(case)["expect"], each) else "held"
+        for case, each in zip(compiled.cases, came, strict=False)
+    ]
+    return told + ["untried"] * (len(compiled.cases) - len(told))
+
+
 def _plain(placed: PlacedCase) -> dict[str, Any]:
     return placed.case.model_dump(mode="json", exclude_unset=True)
 

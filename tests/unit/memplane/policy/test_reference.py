@@ -2,14 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from memplane.builtin import policies_folder
+from memplane.policy.cases import AccessGiven, HitGiven, OrderGiven, WriteExpect, WriteGiven
 from memplane.policy.model import PolicySet, WriteRule
 from memplane.policy.rbac import Grant
-from tools.generate_schema import SCHEMA, schema_text
+from tools.generate_schema import CASES_SCHEMA, SCHEMA, cases_schema_text, schema_text
 
 README = (policies_folder("default").parent / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+)`(?: †)? \|.*?\| ([^|]+) \|[^|]*\|$", README, re.MULTILINE)
@@ -32,8 +35,16 @@ def leaves(value: dict[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
-def test_the_schema_is_current() -> None:
+def test_the_schemas_are_current() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == schema_text()
+    assert CASES_SCHEMA.read_text(encoding="utf-8") == cases_schema_text()
+
+
+@pytest.mark.parametrize("file", sorted(policies_folder("default").parent.rglob("*.test.yaml")), ids=str)
+def test_every_file_of_cases_names_its_schema(file: Path) -> None:
+    first = file.read_text(encoding="utf-8").splitlines()[0]
+    named = first.removeprefix("# yaml-language-server: $schema=")
+    assert (file.parent / named).resolve() == CASES_SCHEMA
 
 
 def test_the_schema_checks_overrides_as_sections() -> None:
@@ -69,3 +80,8 @@ def as_written(default: Any) -> str:
 @pytest.mark.parametrize("key", [*WriteRule.model_fields, *Grant.model_fields])
 def test_the_reference_tells_the_keys_of_rules_and_grants(key: str) -> None:
     assert key in dict(ROWS)
+
+
+@pytest.mark.parametrize("model", [AccessGiven, WriteGiven, WriteExpect, OrderGiven, HitGiven])
+def test_the_reference_tells_the_keys_of_golden_cases(model: type[BaseModel]) -> None:
+    assert model.model_fields.keys() <= dict(ROWS).keys()
