@@ -30,7 +30,7 @@ CALLERS = 16
 HEALTHY_S, OUTAGE_S, RETURN_S = 6.0, 10.0, 15.0
 DEADLINE_S = 10.0
 NAMESPACE = "tenant-0"
-KEY = (("authorization", "Bearer key-of-tenant-0"),)
+KEY = (("authorization", "Bearer mpk_key-of-tenant-0"),)
 
 
 @dataclass

@@ -122,7 +122,7 @@ async def plane_over(store: RecordStore, embedder: Embedder) -> AsyncIterator[Pl
 def snapshot(batch_size: int) -> PolicySnapshot:
     """A policy that keeps all."""
     write = WritePolicy(threshold=0.0, short_term_threshold=0.0, batch_size=batch_size, batch_interval_s=0.1)
-    access = AccessIndex(None, hash_api_key("key"))
+    access = AccessIndex(None, hash_api_key("mpk_key"))
     return PolicySnapshot("sha256:1", 1, 0, EffectivePolicies(PolicySet(write_policy=write)), access)
 
 

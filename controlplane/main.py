@@ -12,21 +12,24 @@ import grpc
 import uvloop
 from grpc_health.v1 import health
 
+from controlplane.admin_door import AdminDoor
 from controlplane.admin_fleet import FleetView
 from controlplane.compiler import ProcessCompiler
 from controlplane.config import ControlPlaneConfig, read_config
 from controlplane.fleet import Fleet
+from controlplane.key_changes import KeyChanges
 from controlplane.keys import BadSigningKey, load_or_make_key
 from controlplane.metrics import ControlPlaneMetrics
 from controlplane.reload import Reloader
 from controlplane.revisions import UnusableStore
-from controlplane.server import PolicyAdminServicer
+from controlplane.server import AdminParts, PolicyAdminServicer
 from controlplane.snapshots import SnapshotBuilder, Snapshots
 from controlplane.standing import Parts, Standing
 from controlplane.stores import holder_id, open_store
 from controlplane.stream import PolicyDiscoveryServicer, StreamOptions
 from controlplane.watch import FolderWatch, WatchOptions
 from controlplane.watching import FleetWatches
+from memplane.authentication.running import authenticating
 from memplane.errors import MemPlaneError
 from memplane.process import (
     FolderInUse,
@@ -41,8 +44,9 @@ from memplane.process import (
 from memplane.rpc.certificate_metrics import tell_of_certificates
 from memplane.rpc.certificate_watch import CertificateWatch
 from memplane.rpc.certificates import BadCertificate
-from memplane.rpc.interceptors import ErrorInterceptor, at_once
+from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.lifetime import Lifetime, Underway, drain, finish
+from memplane.rpc.limits import CallLimiter
 from memplane.rpc.metrics import metrics_served
 from memplane.rpc.server import AddressInUse, add_health_and_reflection, new_server, set_health
 from memplane.rpc.tls import bind_with
@@ -110,11 +114,13 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     snapshots = Snapshots(builder.access_without_policy())
     metrics = ControlPlaneMetrics()
     underway = Underway()
-    interceptor = ErrorInterceptor(metrics.calls.count, underway.around(at_once))
+    authenticator = await stack.enter_async_context(authenticating(config.tokens, clock))
+    door = AdminDoor(snapshots, authenticator, CallLimiter(asyncio.get_running_loop().time))
+    interceptor = ErrorInterceptor(metrics.calls.count, underway.around(door), door.stream)
     server = new_server([interceptor], config.lifetime.options())
     port, certificates = bind_with(server, config.listen, config.tls, clock)
     tell_of_certificates(metrics.registry, [certificates] if certificates else [], clock)
-    store = await open_store(config.data_dir / "revisions.sqlite3")
+    store = await open_store(config.revisions_file, config.revisions_dsn)
     stack.push_async_callback(store.close)
     compiler = ProcessCompiler(bootstrap_admin=config.bootstrap_admin_sha256 is not None)
     holder = holder_id(config.data_dir)
@@ -134,8 +140,8 @@ async def _build(config: ControlPlaneConfig, stack: AsyncExitStack) -> ControlPl
     stack.enter_context(metrics_served(metrics.registry, config.metrics_listen))
     watches = FleetWatches(fleet, clock, config.lifetime.max_connection_age_s)
     view = FleetView(fleet, watches, clock, lambda: watch.problem if watch else "")
-    admin = PolicyAdminServicer(reloader, store, snapshots, view)
-    add_PolicyAdminServiceServicer_to_server(admin, server)
+    admin = AdminParts(door, reloader, KeyChanges(parts, standing), store, snapshots, view)
+    add_PolicyAdminServiceServicer_to_server(PolicyAdminServicer(admin), server)
     add_PolicyDiscoveryServiceServicer_to_server(discovery, server)
     servicer = add_health_and_reflection(server, (ADMIN, DISCOVERY))
     return ControlPlane(

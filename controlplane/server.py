@@ -1,64 +1,64 @@
 """PolicyAdminService: takes requests apart, asks who may, and hands on."""
 
-import hashlib
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import grpc
-from google.protobuf import duration_pb2, message
 
+from controlplane.admin_door import AdminDoor
 from controlplane.admin_fleet import FleetAdmin, FleetView
+from controlplane.admin_keys import KeysAdmin
 from controlplane.compile import effective_values
 from controlplane.convert import diagnostic_messages, effective_value_message, revision_message
 from controlplane.documents import Document
 from controlplane.fleet import Target
+from controlplane.key_changes import KeyChanges
 from controlplane.page_tokens import page_size, page_token, position_of
 from controlplane.reload import Command, Reloader
+from controlplane.requests import MAX_COMMENT_BYTES, MAX_REQUEST_ID_BYTES, check_bytes, payload_sha256, wait_s_of
 from controlplane.revisions import RevisionStore
 from controlplane.snapshots import Snapshots
-from memplane.errors import (
-    InvalidField,
-    PageTokenMismatch,
-    PermissionDenied,
-    PolicyNotLoaded,
-    RevisionNotFound,
-    Unauthenticated,
-)
+from memplane.errors import InvalidField, PageTokenMismatch, PolicyNotLoaded, RevisionNotFound
 from memplane.policy.names import is_namespace
-from memplane.rpc.credentials import bearer_key
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceServicer
 
-MAX_WAIT_S = 60.0
-MAX_REQUEST_ID_BYTES = 128
-MAX_COMMENT_BYTES = 1024
 _MAX_GENERATION = 2**63 - 1
 
 _Context = grpc.aio.ServicerContext[Any, Any]
-_M = TypeVar("_M", bound=message.Message)
 
 
-class PolicyAdminServicer(FleetAdmin, PolicyAdminServiceServicer):
-    """Serves administrators, who show an API key. Every method asks for its permission first."""
+@dataclass(frozen=True, slots=True)
+class AdminParts:
+    """What PolicyAdminService works with."""
 
-    def __init__(
-        self,
-        reloader: Reloader,
-        store: RevisionStore,
-        snapshots: Snapshots,
-        view: FleetView,
-    ):
-        self._reloader = reloader
-        self._store = store
-        self._snapshots = snapshots
-        self._view = view
-        self._fleet = view.fleet
+    door: AdminDoor
+    reloader: Reloader
+    keys: KeyChanges
+    store: RevisionStore
+    snapshots: Snapshots
+    view: FleetView
+
+
+class PolicyAdminServicer(FleetAdmin, KeysAdmin, PolicyAdminServiceServicer):
+    """Serves administrators. Every method asks for its permission first."""
+
+    def __init__(self, parts: AdminParts):
+        self._door = parts.door
+        self._reloader = parts.reloader
+        self._keys = parts.keys
+        self._store = parts.store
+        self._snapshots = parts.snapshots
+        self._view = parts.view
+        self._fleet = parts.view.fleet
+        self._clock = parts.view.clock
 
     async def ReloadPolicySet(  # noqa: N802 - named by the contract
         self, request: admin_pb2.ReloadPolicySetRequest, context: _Context
     ) -> admin_pb2.ReloadPolicySetResponse:
         """Puts a set in force, and waits for data planes when asked to."""
         author = self._require(context, "policy.reload")
-        wait_s = _wait_s(request)
+        wait_s = wait_s_of(request)
         command = _command(request, author)
         expected = self._fleet.connected_ids()
         response = await self._reloader.reload(command, lambda: self._require(context, "policy.reload"))
@@ -128,19 +128,13 @@ class PolicyAdminServicer(FleetAdmin, PolicyAdminServiceServicer):
         )
 
     def _require(self, context: _Context, permission: str, namespace: str | None = None) -> str:
-        """Who calls. Raises Unauthenticated or PermissionDenied."""
-        access = self._snapshots.access
-        identity = access.by_api_key(bearer_key(context), now_us=0)
-        if identity is None:
-            raise Unauthenticated
-        if not access.allows(identity, permission, namespace):
-            raise PermissionDenied(permission, namespace)
-        return identity.principal_id
+        """See AdminPart."""
+        return self._door.require(context, permission, namespace)
 
 
 def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
-    _check_bytes("request_id", request.request_id, MAX_REQUEST_ID_BYTES)
-    _check_bytes("comment", request.comment, MAX_COMMENT_BYTES)
+    check_bytes("request_id", request.request_id, MAX_REQUEST_ID_BYTES)
+    check_bytes("comment", request.comment, MAX_COMMENT_BYTES)
     return Command(
         documents=_inline(request),
         author=author,
@@ -149,7 +143,7 @@ def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
         validate_only=request.validate_only,
         allow_shrink=request.allow_shrink,
         request_id=request.request_id,
-        payload_sha256=_payload_sha256(request),
+        payload_sha256=payload_sha256(request, "request_id", "wait_for_acks"),
     )
 
 
@@ -159,35 +153,6 @@ def _inline(request: admin_pb2.ReloadPolicySetRequest | admin_pb2.ValidatePolicy
     if not request.inline.documents:
         raise InvalidField.one("inline.documents", "at least one; leave `inline` out to take the policy folder")
     return [Document(document.name, document.content) for document in request.inline.documents]
-
-
-def _payload_sha256(request: admin_pb2.ReloadPolicySetRequest) -> str:
-    payload = _copy(request)
-    payload.ClearField("request_id")
-    payload.ClearField("wait_for_acks")
-    return hashlib.sha256(payload.SerializeToString(deterministic=True)).hexdigest()
-
-
-def _copy(given: _M) -> _M:
-    copied = type(given)()
-    copied.CopyFrom(given)
-    return copied
-
-
-def _wait_s(request: admin_pb2.ReloadPolicySetRequest) -> float:
-    if not request.HasField("wait_for_acks"):
-        return 0.0
-    given: duration_pb2.Duration = request.wait_for_acks
-    seconds = given.seconds + given.nanos / 1e9
-    if not 0.0 <= seconds <= MAX_WAIT_S:
-        raise InvalidField.one("wait_for_acks", f"from 0 to {MAX_WAIT_S:.0f} s")
-    return seconds
-
-
-def _check_bytes(field: str, value: str, most: int) -> None:
-    size = len(value.encode())
-    if size > most:
-        raise InvalidField.one(field, f"{size} bytes; at most {most}")
 
 
 def _generation_of(token: str) -> int:

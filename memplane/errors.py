@@ -151,6 +151,15 @@ class RevisionNotFound(MemPlaneError):
         super().__init__(f"no policy revision of generation {generation}", generation=generation)
 
 
+class ApiKeyNotFound(MemPlaneError):
+    """No API key of this id was ever made."""
+
+    reason = reasons.ERROR_REASON_API_KEY_NOT_FOUND
+
+    def __init__(self, key_id: str):
+        super().__init__(f"no API key {key_id!r}; ListApiKeys has their ids", key_id=key_id)
+
+
 class OperationNotFound(MemPlaneError):
     """No such operation, or somebody else's, or one that was done long ago."""
 

@@ -141,6 +141,11 @@ def new_api_key(random_bytes: bytes) -> str:
     return f"mpk_{random_bytes[:4].hex()}_{secret}"
 
 
+def key_id_of(api_key: str) -> str:
+    """The public id of a key that `new_api_key` made: the 8 hex digits after `mpk_`."""
+    return api_key.split("_", 2)[1]
+
+
 def hash_api_key(api_key: str) -> str:
     """SHA-256 of the whole key as 64 hex digits. A key has 256 random bits, so that no salt or stretching is needed."""
     return hashlib.sha256(api_key.encode("utf-8", "surrogatepass")).hexdigest()

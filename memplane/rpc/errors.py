@@ -30,6 +30,7 @@ CODES: Mapping[int, grpc.StatusCode] = {
     reasons.ERROR_REASON_MEMORY_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     reasons.ERROR_REASON_VERSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     reasons.ERROR_REASON_REVISION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    reasons.ERROR_REASON_API_KEY_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     reasons.ERROR_REASON_OPERATION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     reasons.ERROR_REASON_STALE_ETAG: grpc.StatusCode.ABORTED,
     reasons.ERROR_REASON_REQUEST_ID_REUSED: grpc.StatusCode.ALREADY_EXISTS,

@@ -45,15 +45,35 @@ def at_once(_method: str, _request: Any, _size_bytes: int, _context: Context) ->
     return nullcontext()
 
 
+class OpenStream(Protocol):
+    """Decides whether a stream may be opened."""
+
+    def __call__(self, method: str, context: Context, /) -> AbstractAsyncContextManager[Any]:
+        """What the stream runs inside, to its end; entering it may raise. `method` is its full name."""
+        ...
+
+
+def opened(_method: str, _context: Context) -> AbstractAsyncContextManager[Any]:
+    """Lets every stream be opened."""
+    return nullcontext()
+
+
 class ErrorInterceptor(ServerInterceptor):
-    """Ends every failed call with a google.rpc.Status of the contract. `admit` lets unary calls in; streams go on.
+    """Ends every failed call with a google.rpc.Status of the contract. `admit` lets unary calls in, `stream` streams.
 
     `offered` are the full names of methods that may be called at all: those that have a rule.
     """
 
-    def __init__(self, count: CallCounter, admit: Admit = at_once, offered: Container[str] = RULES):
+    def __init__(
+        self,
+        count: CallCounter,
+        admit: Admit = at_once,
+        stream: OpenStream = opened,
+        offered: Container[str] = RULES,
+    ):
         self._count = count
         self._admit = admit
+        self._stream = stream
         self._offered = offered
 
     async def intercept_service(
@@ -65,20 +85,21 @@ class ErrorInterceptor(ServerInterceptor):
         handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None or method not in self._offered:
             handler, method = grpc.unary_unary_rpc_method_handler(_not_offered), ""
-        return _wrap(handler, method, self._count, self._admit)
+        return _wrap(handler, method, self._count, (self._admit, self._stream))
 
 
 async def _not_offered(_request: bytes, _context: Context) -> bytes:
     raise NotOffered("this server offers no such method")
 
 
-def _wrap(handler: Any, method: str, count: CallCounter, admit: Admit) -> Handler:
+def _wrap(handler: Any, method: str, count: CallCounter, doors: tuple[Admit, OpenStream]) -> Handler:
     """The handler, guarded. It parses requests itself: grpc would tell the client what Python says of bad bytes."""
+    admit, stream = doors
     if handler.request_streaming and handler.response_streaming:
-        guarded = _guard_stream(handler.stream_stream, _parse_each(handler), method, count)
+        guarded = _guard_stream(_behind(handler.stream_stream, stream, method), _parse_each(handler), method, count)
         return grpc.stream_stream_rpc_method_handler(guarded, None, handler.response_serializer)
     if handler.response_streaming:
-        guarded = _guard_stream(handler.unary_stream, _parse_one(handler), method, count)
+        guarded = _guard_stream(_behind(handler.unary_stream, stream, method), _parse_one(handler), method, count)
         return grpc.unary_stream_rpc_method_handler(guarded, None, handler.response_serializer)
     if handler.request_streaming:
         guarded = _guard(handler.stream_unary, _parse_each(handler), method, count)
@@ -92,6 +113,21 @@ def _wrap(handler: Any, method: str, count: CallCounter, admit: Admit) -> Handle
 
     guarded = _guard(admitted, _as_it_is, method, count)
     return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
+
+
+def _behind(behaviour: Any, stream: OpenStream, method: str) -> Callable[[Any, Context], AsyncIterator[Any]]:
+    """The behaviour of a stream, run inside what opens it."""
+
+    async def streamed(request: Any, context: Context) -> AsyncIterator[Any]:
+        async with stream(method, context):
+            produced = behaviour(request, context)
+            if inspect.isawaitable(produced):  # it writes to the context itself, as health's Watch does
+                await produced
+                return
+            async for response in produced:
+                yield response
+
+    return streamed
 
 
 def _as_it_is(request: Any) -> Any:
@@ -143,12 +179,8 @@ def _guard_stream(behaviour: Any, parse: Callable[[Any], Any], method: str, coun
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
         started_s = _now_s()
         try:
-            produced = behaviour(parse(request), context)
-            if inspect.isawaitable(produced):  # it writes to the context itself, as health's Watch does
-                await produced
-            else:
-                async for response in produced:
-                    yield response
+            async for response in behaviour(parse(request), context):
+                yield response
         except (asyncio.CancelledError, grpc.aio.AbortError):
             count(method, grpc.StatusCode.CANCELLED, _now_s() - started_s)
             raise

@@ -70,6 +70,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """No such operation of this principal, or no longer. NOT_FOUND."""
     ERROR_REASON_POLICY_STALE: _ErrorReason.ValueType  # 22
     """The data plane has not heard its policy confirmed for `stale_after_s`, and was told to serve less then. UNAVAILABLE."""
+    ERROR_REASON_API_KEY_NOT_FOUND: _ErrorReason.ValueType  # 23
+    """No API key of this id was ever made. NOT_FOUND."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reasons of errors."""
@@ -120,4 +122,6 @@ ERROR_REASON_OPERATION_NOT_FOUND: ErrorReason.ValueType  # 21
 """No such operation of this principal, or no longer. NOT_FOUND."""
 ERROR_REASON_POLICY_STALE: ErrorReason.ValueType  # 22
 """The data plane has not heard its policy confirmed for `stale_after_s`, and was told to serve less then. UNAVAILABLE."""
+ERROR_REASON_API_KEY_NOT_FOUND: ErrorReason.ValueType  # 23
+"""No API key of this id was ever made. NOT_FOUND."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -161,7 +161,7 @@ async def _the_fleet_tells_every_backend(both: Company, folder: Path) -> None:
     }
     await eventually_async(told, lambda seen: wanted <= seen, 30)
     where = {"MEMPLANE_CONTROL": both.control.address, "MEMPLANE_TARGET": both.planes[0].address}
-    doctor = await memplane("doctor", "--json", cwd=folder, env={**where, "MEMPLANE_API_KEY": "admin-key"})
+    doctor = await memplane("doctor", "--json", cwd=folder, env={**where, "MEMPLANE_API_KEY": "mpk_admin-key"})
     assert doctor.json, doctor.stderr
 
 
