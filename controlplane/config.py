@@ -17,8 +17,10 @@ from memplane.settings import (
     METRICS_HELP,
     PARENT,
     PARENT_HELP,
+    BadConfig,
     Secret,
     Setting,
+    Settings,
     config_file_of,
     read_settings,
 )
@@ -32,10 +34,12 @@ MAX_HEARTBEAT_S = 5.0
 class ControlPlaneConfig:
     """Everything that the control plane takes from outside.
 
+    `revisions_dsn` None: revisions are in `revisions_file`.
     `listen` is `host:port`, port 0 for any free one; so is `metrics_listen`, "" for no metrics. `policy_folder` None:
     policy comes by RPC only. The two hashes are SHA-256 in hex; None: nobody is the bootstrap administrator, no data
     plane is let in. `ready_file` gets `{"address", "pid"}` as JSON once calls are answered; `announce` (`none`, `text`
-    or `json`) is said on stdout then. `tls` None: calls travel in clear.
+    or `json`) is said on stdout then. `tls` None: calls travel in clear. `revisions_dsn` None: revisions lie in
+    `revisions_file`.
     """
 
     listen: str
@@ -43,6 +47,8 @@ class ControlPlaneConfig:
     policy_folder: Path | None
     bootstrap_admin_sha256: Secret | None
     node_key_sha256: Secret | None
+    revisions_file: Path
+    revisions_dsn: Secret | None
     signing_key_file: Path
     heartbeat_s: float
     metrics_listen: str
@@ -63,6 +69,17 @@ SETTINGS = (
     Setting("node-key-sha256", "", "SHA-256 (hex) of the key that data planes present"),
     Setting(
         "signing-key-file", "", "Ed25519 private key, PEM; empty: signing_key.pem in the data folder, made if missing"
+    ),
+    Setting(
+        "revisions-file",
+        "",
+        "SQLite file of the revisions, which control planes of one machine may share; empty: in the data folder",
+    ),
+    Setting(
+        "revisions-dsn",
+        "",
+        "PostgreSQL for the revisions instead, which control planes of any machine may share; better given in the "
+        "environment",
     ),
     Setting("metrics-listen", "127.0.0.1:9470", METRICS_HELP),
     Setting("heartbeat-s", "5", "seconds between heartbeats to data planes, 0.1 to 5"),
@@ -90,6 +107,8 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         policy_folder=given.path("policy-folder"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),
         node_key_sha256=given.sha256("node-key-sha256"),
+        revisions_file=given.path("revisions-file") or data_dir / "revisions.sqlite3",
+        revisions_dsn=_dsn(given),
         signing_key_file=given.path("signing-key-file") or data_dir / "signing_key.pem",
         metrics_listen=given.optional_address("metrics-listen"),
         heartbeat_s=given.number("heartbeat-s", 0.1, MAX_HEARTBEAT_S),
@@ -100,3 +119,10 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         tls=tls,
         tokens=TokenSettings.of(given),
     )
+
+
+def _dsn(given: Settings) -> Secret | None:
+    dsn = given.text("revisions-dsn")
+    if dsn and given.text("revisions-file"):
+        raise BadConfig("revisions-dsn: revisions-file is given, too; keep one of the two")
+    return Secret(dsn) if dsn else None

@@ -1,19 +1,32 @@
 """Which revision store a control plane has, and its own name among those that share it."""
 
+import importlib
 import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from controlplane.revisions import RevisionStore
+from controlplane.revisions import RevisionStore, UnusableStore
 from controlplane.sqlite_revisions import SqliteRevisions
+from memplane.settings import Secret
 
 HOLDER_BYTES = 8
 _FILE = "control_id"
 
 
-async def open_store(file: Path) -> RevisionStore:
-    """The store that the configuration names. Raises UnusableStore, sqlite3.Error or OSError."""
-    return await SqliteRevisions.open(file)
+async def open_store(file: Path, dsn: Secret | None) -> RevisionStore:
+    """The store in PostgreSQL at `dsn`, else the one in the file.
+
+    Raises UnusableStore, Unavailable, sqlite3.Error or OSError.
+    """
+    if dsn is None:
+        return await SqliteRevisions.open(file)
+    try:
+        # Whoever keeps revisions in a file needs no driver.
+        postgres = importlib.import_module("controlplane.postgres_revisions")
+    except ModuleNotFoundError as error:
+        raise UnusableStore("revisions-dsn needs psycopg: pip install 'memplane[stores]'") from error
+    store: RevisionStore = await postgres.PostgresRevisions.open(dsn)
+    return store
 
 
 def holder_id(data_dir: Path) -> str:
