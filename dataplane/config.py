@@ -64,6 +64,7 @@ class DataPlaneConfig:
     data_dir: Path
     control: str
     node_id: str
+    labels: Mapping[str, str]
     node_key: Secret
     trusted_key: Path
     bootstrap_admin_sha256: Secret | None
@@ -86,6 +87,7 @@ SETTINGS = (
     Setting("data-dir", "./.memplane/data", "folder of the embedded stores and the last good policy"),
     Setting("control", "127.0.0.1:7700", "address of the control plane, HOST:PORT"),
     Setting("node-id", "data-1", "stable name of this data plane"),
+    Setting("labels", "", "what memplane fleet shows beside the name, such as zone=a,rack=7"),
     Setting(
         "node-key", "", "required: key that the control plane knows data planes by; better given in the environment"
     ),
@@ -125,6 +127,7 @@ def read_config(arguments: Sequence[str], environment: Mapping[str, str] | None 
         data_dir=given.required_path("data-dir"),
         control=given.address("control"),
         node_id=given.text("node-id"),
+        labels=given.labels("labels"),
         node_key=given.secret("node-key"),
         trusted_key=given.required_path("trusted-key"),
         bootstrap_admin_sha256=given.sha256("bootstrap-admin-sha256"),

@@ -261,7 +261,7 @@ def _both(calls: Calls, metrics: DataPlaneMetrics) -> CallCounter:
 
 def _stream_options(config: DataPlaneConfig, address: str, certificates: Certificates) -> PolicyStreamOptions:
     watch, control_tls = certificates.channel, config.control_tls
-    node = policy_pb2.NodeInfo(node_id=config.node_id, build=__version__, address=address)
+    node = policy_pb2.NodeInfo(node_id=config.node_id, labels=config.labels, build=__version__, address=address)
     node.start_time.FromMicroseconds(SystemClock().now_us())
     return PolicyStreamOptions(
         control_address=config.control,

@@ -104,6 +104,14 @@ class Settings:
             raise BadConfig(f"{name}: {self._values[name]!r} is not a number from {least:g} to {most:g}")
         return value
 
+    def labels(self, name: str) -> dict[str, str]:
+        """Names and values, such as `zone=a,rack=7`; empty when nothing is given."""
+        pairs = [part.partition("=") for part in self._values[name].split(",") if part.strip()]
+        found = {key.strip(): value.strip() for key, _, value in pairs}
+        if len(found) != len(pairs) or not all(found) or not all(found.values()):
+            raise BadConfig(f"{name}: {self._values[name]!r} is not NAME=VALUE,NAME=VALUE with each name once")
+        return found
+
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """One of a few words."""
         if self._values[name] not in choices:

@@ -60,3 +60,12 @@ def test_a_stop_and_connections_take_as_long_as_is_said() -> None:
     assert lifetime == Lifetime(drain_s=7.5, stop_grace_s=20, max_connection_age_s=0)
     with pytest.raises(BadConfig, match="max-connection-age-grace-s"):
         read_config([*given, "--max-connection-age-grace-s", "0"], {})
+
+
+def test_labels_are_names_and_values_each_name_once() -> None:
+    base = ["--trusted-key", "k", "--node-key", "n"]
+    assert read_config(base, {}).labels == {}
+    assert read_config([*base, "--labels", "zone=a, rack=7"], {}).labels == {"zone": "a", "rack": "7"}
+    for wrong in ("zone", "zone=", "=a", "zone=a,zone=b"):
+        with pytest.raises(BadConfig, match="labels: .* NAME=VALUE"):
+            read_config([*base, "--labels", wrong], {})
