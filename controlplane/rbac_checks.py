@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controlplane.diagnose import Path, did_you_mean, shorten
-from memplane.identity import Identity
+from memplane.identity import Identity, Method
 from memplane.policy.access import AccessIndex
-from memplane.policy.rbac import Rbac
+from memplane.policy.rbac import TOKEN_PRINCIPAL, Rbac
 
 MAX_INCLUDES = 9
 """Longest chain of includes; as many as casbin follows, so that the same rules mean the same there."""
@@ -22,29 +22,47 @@ class Problem(NamedTuple):
 
 
 def rbac_problems(rbac: Rbac, *, bootstrap_admin: bool) -> list[Problem]:
-    """Roles that do not exist, cycles and long chains of roles, keys of two principals, nobody to administer."""
-    problems = [*_unknown_roles(rbac), *_shared_keys(rbac), *_chains(rbac)]
+    """Roles and principals that do not exist, cycles and long chains of roles, credentials of two, no administrator."""
+    problems = [*_unknown_roles(rbac), *_unknown_members(rbac), *_shared_credentials(rbac), *_chains(rbac)]
     if not problems and not bootstrap_admin and not administrators(rbac):
         message = (
-            f"no principal with an API key may {ADMINISTRATION} on '*', and no bootstrap administrator is configured"
+            f"nobody with an API key, a certificate or a token may {ADMINISTRATION} on '*', and no bootstrap "
+            "administrator is configured"
         )
         return [Problem("NO_ADMINISTRATOR", message, ("rbac",))]
     return problems
 
 
 def administrators(rbac: Rbac) -> list[str]:
-    """Principals with an API key who may reload policy, in the order of names."""
+    """Who may reload policy and is recognised by something in the section, in the order of names.
+
+    Principals, and groups whose claims make any bearer of such a token one. Created API keys stand elsewhere.
+    """
     index = AccessIndex(rbac, None)
-    return sorted(
+    principals = [
         name
         for name, who in rbac.principals.items()
-        if who.api_key_sha256 and index.allows(Identity(name), ADMINISTRATION, None)
-    )
+        if (who.api_key_sha256 or who.spiffe_ids or who.token_subjects)
+        and index.allows(Identity(name), ADMINISTRATION, None)
+    ]
+    groups = [
+        f"group {name}"
+        for name, group in rbac.groups.items()
+        if any(index.allows(_bearer(claim), ADMINISTRATION, None) for claim in group.claims)
+    ]
+    return sorted(principals) + sorted(groups)
+
+
+def _bearer(claim: str) -> Identity:
+    """Somebody whom no principal lists, with a token that has one claim."""
+    return Identity(TOKEN_PRINCIPAL, Method.TOKEN, frozenset({claim}))
 
 
 def _unknown_roles(rbac: Rbac) -> Iterator[Problem]:
     for name, role in rbac.roles.items():
         yield from _unknown(rbac, role.includes, ("rbac", "roles", name, "includes"))
+    for name, group in rbac.groups.items():
+        yield from _unknown(rbac, group.roles, ("rbac", "groups", name, "roles"))
     for name, principal in rbac.principals.items():
         yield from _unknown(rbac, principal.roles, ("rbac", "principals", name, "roles"))
 
@@ -56,14 +74,30 @@ def _unknown(rbac: Rbac, roles: tuple[str, ...], path: Path) -> Iterator[Problem
             yield Problem("UNKNOWN_ROLE", message, (*path, place))
 
 
-def _shared_keys(rbac: Rbac) -> Iterator[Problem]:
-    owners: dict[str, str] = {}
-    for name, principal in rbac.principals.items():
-        for place, key in enumerate(principal.api_key_sha256):
-            owner = owners.setdefault(key, name)
-            if owner != name:
-                message = f"the API key is also that of principal {shorten(owner)!r}; each key has one owner"
-                yield Problem("DUPLICATE_API_KEY", message, ("rbac", "principals", name, "api_key_sha256", place))
+def _unknown_members(rbac: Rbac) -> Iterator[Problem]:
+    for name, group in rbac.groups.items():
+        for place, member in enumerate(group.members):
+            if member not in rbac.principals:
+                message = f"principal {shorten(member)!r} does not exist{did_you_mean(member, rbac.principals)}"
+                yield Problem("UNKNOWN_PRINCIPAL", message, ("rbac", "groups", name, "members", place))
+
+
+_CREDENTIALS = {
+    "api_key_sha256": ("DUPLICATE_API_KEY", "the API key"),
+    "spiffe_ids": ("DUPLICATE_SPIFFE_ID", "the SPIFFE id"),
+    "token_subjects": ("DUPLICATE_TOKEN_SUBJECT", "the token subject"),
+}
+
+
+def _shared_credentials(rbac: Rbac) -> Iterator[Problem]:
+    for key, (code, what) in _CREDENTIALS.items():
+        owners: dict[str, str] = {}
+        for name, principal in rbac.principals.items():
+            for place, credential in enumerate(getattr(principal, key)):
+                owner = owners.setdefault(credential, name)
+                if owner != name:
+                    message = f"{what} is also that of principal {shorten(owner)!r}; each has one owner"
+                    yield Problem(code, message, ("rbac", "principals", name, key, place))
 
 
 def _chains(rbac: Rbac) -> Iterator[Problem]:

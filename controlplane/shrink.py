@@ -14,7 +14,8 @@ MAX_GRANTS_LOST = 0.2
 def shrinks(old: PolicySet, new: PolicySet) -> list[str]:
     """Each reason, as a sentence, why replacing `old` by `new` needs `allow_shrink`; none: it does not.
 
-    Reasons: an override's namespace goes, the last administrator of the `rbac` section goes, or over 20 % of grants.
+    Reasons: an override's namespace goes, the last administrator of the `rbac` section goes, or over 20 % of the grants
+    of roles, groups and principals.
     """
     return [*_lost_namespaces(old, new), *_lost_administrators(old, new), *_lost_grants(old, new)]
 
@@ -43,5 +44,6 @@ def _grants(rbac: Rbac | None) -> set[tuple[str, str, Grant]]:
     if rbac is None:
         return set()
     roles = (("role", name, grant) for name, role in rbac.roles.items() for grant in role.grants)
+    groups = (("group", name, grant) for name, group in rbac.groups.items() for grant in group.grants)
     principals = (("principal", name, grant) for name, who in rbac.principals.items() for grant in who.grants)
-    return set(chain(roles, principals))
+    return set(chain(roles, groups, principals))

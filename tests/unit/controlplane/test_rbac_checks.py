@@ -1,5 +1,5 @@
 from controlplane.rbac_checks import MAX_INCLUDES, administrators, rbac_problems
-from memplane.policy.rbac import Grant, Principal, Rbac, Role
+from memplane.policy.rbac import Grant, Group, Principal, Rbac, Role
 
 RELOAD = Grant(namespace="*", permissions=("policy.reload",))
 NOT_RELOAD = Grant(namespace="*", permissions=("policy.reload",), effect="deny")
@@ -33,17 +33,27 @@ def test_a_very_long_chain_is_one_problem_and_no_stack_overflow() -> None:
     assert problem.path == ("rbac", "roles", f"r{2000 - MAX_INCLUDES - 1}", "includes")
 
 
-def test_an_administrator_has_a_key_and_may_reload_everywhere() -> None:
+def test_an_administrator_is_recognised_by_something_and_may_reload_everywhere() -> None:
     rbac = Rbac(
         roles={"admin": Role(grants=(RELOAD,)), "fired": Role(grants=(NOT_RELOAD,))},
+        groups={
+            "insiders": Group(members=("by_group", "out_of_group"), roles=("admin",)),
+            "bearers": Group(claims=("ops",), grants=(RELOAD,)),
+            "outsiders": Group(claims=("sales",), roles=("fired",)),
+        },
         principals={
             "by_role": Principal(api_key_sha256=KEYS, roles=("admin",)),
             "by_grant": Principal(api_key_sha256=KEYS, grants=(RELOAD,)),
+            "by_certificate": Principal(spiffe_ids=("spiffe://bank/a",), grants=(RELOAD,)),
+            "by_token": Principal(token_subjects=("ann",), grants=(RELOAD,)),
+            "by_group": Principal(api_key_sha256=KEYS),
+            "out_of_group": Principal(api_key_sha256=KEYS, grants=(NOT_RELOAD,)),
             "denied": Principal(api_key_sha256=KEYS, roles=("admin", "fired")),
             "keyless": Principal(roles=("admin",)),
         },
     )
-    assert administrators(rbac) == ["by_grant", "by_role"]
+    expected = ["by_certificate", "by_grant", "by_group", "by_role", "by_token", "group bearers"]
+    assert administrators(rbac) == expected
 
 
 def test_one_key_twice_with_one_principal_is_harmless() -> None:
