@@ -80,8 +80,9 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     """`; did you mean …?` for the likeliest known word, else what is known; nothing where that is too much to tell."""
     if not known or len(known) > _SUGGESTION_COUNT:
         return ""
-    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6) if len(word) <= _SUGGESTION_LENGTH else []
-    return f"; did you mean {near[0]!r}?" if near else f"; known here: {_some(sorted(known))}"
+    folded = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6) if len(word) <= _SUGGESTION_LENGTH else []
+    return f"; did you mean {folded[near[0]]!r}?" if near else f"; known here: {_some(sorted(known))}"
 
 
 def _some(words: list[str]) -> str:

@@ -36,6 +36,21 @@ def _chain(length: int) -> str:
     return _roles(f"{links}    role{length}: {{}}\n")
 
 
+def _grant(body: str) -> str:
+    return f"rbac:\n  roles:\n    a:\n      grants:\n        - {{{body}}}\n"
+
+
+def _on(name: str, namespace: str) -> BrokenSet:
+    """A grant on an impossible namespace."""
+    return one(name, _grant(f"permissions: [review], namespace: {namespace}"), "BAD_NAMESPACE", 5, 46)
+
+
+def cases(name: str, content: str, code: str, line: int, column: int) -> BrokenSet:
+    """A set with a file of golden cases that is wrong."""
+    documents = (("policy.yaml", b"write_policy: {}\n"), ("policy.test.yaml", content.encode()))
+    return BrokenSet(name, documents, code, line, column, file="policy.test.yaml")
+
+
 SYNTAX_SETS = (
     one("nothing in the file", b"", "EMPTY_FILE", 1, 1),
     one("only a comment", "# write_policy:\n", "EMPTY_FILE", 1, 1),
@@ -133,6 +148,46 @@ OVERRIDE_SETS = (
         9,
     ),
     one(
+        "an override of the process's limits",
+        "namespace_policy:\n  overrides:\n    a:\n      degradation_policy: {}\n",
+        "UNKNOWN_KEY",
+        4,
+        7,
+    ),
+    one(
+        "an unknown action in an overridden sensitive_policy",
+        "namespace_policy:\n  overrides:\n    a:\n      sensitive_policy:\n        actions: {EMAIL: Mask}\n",
+        "INVALID_VALUE",
+        5,
+        26,
+    ),
+    one(
+        "a threshold out of range in an overridden guard_policy",
+        "namespace_policy:\n  overrides:\n    a:\n      guard_policy: {threshold: 1.5}\n",
+        "OUT_OF_RANGE",
+        4,
+        33,
+    ),
+    one(
+        "a namespace overridden twice",
+        "namespace_policy:\n  overrides:\n    a:\n      write_policy: {dedup: false}\n"
+        "    a:\n      write_policy: {dedup: true}\n",
+        "DUPLICATE_KEY",
+        5,
+        5,
+    ),
+    BrokenSet(
+        "a value of one override in two files",
+        (
+            ("a.yaml", b"namespace_policy: {overrides: {a.b: {write_policy: {dedup: false}}}}\n"),
+            ("b.yaml", b"namespace_policy: {overrides: {a.b: {write_policy: {dedup: true}}}}\n"),
+        ),
+        "DUPLICATE_KEY",
+        1,
+        53,
+        file="b.yaml",
+    ),
+    one(
         "an override that contradicts its base",
         "namespace_policy:\n  overrides:\n    dept.sales:\n      write_policy:\n        threshold: 0.1\n",
         "THRESHOLDS_NOT_ORDERED",
@@ -160,7 +215,90 @@ RBAC_SETS = (
         20,
     ),
     one("a role that includes itself", _roles("    a: {includes: [a]}\n"), "ROLE_CYCLE", 3, 20),
+    one(
+        "a cycle of two roles with a tail",
+        _roles("    t: {includes: [a]}\n    a: {includes: [b]}\n    b: {includes: [a]}\n"),
+        "ROLE_CYCLE",
+        5,
+        20,
+    ),
     one("ten includes in a row", _chain(10), "ROLE_CHAIN_TOO_LONG", 3, 23),
+    one("twenty roles in a row", _chain(19), "ROLE_CHAIN_TOO_LONG", 12, 23),
+    one("an unknown role of a group", "rbac:\n  groups:\n    g: {roles: [gone]}\n", "UNKNOWN_ROLE", 3, 17),
+    one("an unknown member", "rbac:\n  groups:\n    g: {members: [ann]}\n", "UNKNOWN_PRINCIPAL", 3, 19),
+    one("an unknown key of a group", "rbac:\n  groups:\n    g: {member: [ann]}\n", "UNKNOWN_KEY", 3, 9),
+    one(
+        "the bootstrap administrator in a group",
+        "rbac:\n  groups:\n    g: {members: [bootstrap-admin]}\n",
+        "RESERVED_NAME",
+        3,
+        19,
+    ),
+    one("an empty claim", "rbac:\n  groups:\n    g: {claims: ['']}\n", "OUT_OF_RANGE", 3, 18),
+    one(
+        "an effect that is none", _grant("namespace: x, permissions: [review], effect: forbid"), "INVALID_VALUE", 5, 57
+    ),
+    one("DENY in capitals", _grant("namespace: x, permissions: [review], effect: DENY"), "INVALID_VALUE", 5, 57),
+    _on("a namespace with an empty label", "dept..sales"),
+    _on("a namespace in capitals", "Dept.Sales"),
+    _on("a namespace that ends with a dot", "dept.sales."),
+    _on("ten labels", "a.b.c.d.e.f.g.h.i.j"),
+    _on("a label of 64 characters", "x" * 64),
+    _on("no namespace at all", "''"),
+    _on("two stars", "'**'"),
+    _on("a space in a namespace", "'dept sales'"),
+    one("a grant without namespace", _grant("permissions: [review]"), "MISSING_KEY", 5, 11),
+    one(
+        "an unknown layer as a condition",
+        _grant("namespace: x, permissions: [memory.read], layers: [KNOWLEGDE]"),
+        "INVALID_VALUE",
+        5,
+        63,
+    ),
+    one(
+        "an unknown kind as a condition",
+        _grant("namespace: x, permissions: [memory.read], kinds: [fact]"),
+        "INVALID_VALUE",
+        5,
+        62,
+    ),
+    one(
+        "an unknown sensitivity as a condition",
+        _grant("namespace: x, permissions: [memory.read], sensitivities: [SECRET]"),
+        "INVALID_VALUE",
+        5,
+        70,
+    ),
+    one(
+        "a condition on what is not about memories",
+        _grant("namespace: x, permissions: [policy.read], layers: [KNOWLEDGE]"),
+        "CONDITION_WITHOUT_MEMORY",
+        5,
+        11,
+    ),
+    one("no calls at all", "rbac:\n  limits: {concurrency: 0}\n", "OUT_OF_RANGE", 2, 25),
+    one(
+        "a limit in quotes",
+        "rbac:\n  principals:\n    a: {limits: {calls_per_s: '5'}}\n",
+        "WRONG_TYPE",
+        3,
+        31,
+    ),
+    one("no SPIFFE id", "rbac:\n  principals:\n    a: {spiffe_ids: ['https://a']}\n", "BAD_SPIFFE_ID", 3, 22),
+    one(
+        "a SPIFFE id of two principals",
+        "rbac:\n  principals:\n    a: {spiffe_ids: ['spiffe://x/a']}\n    b: {spiffe_ids: ['spiffe://x/a']}\n",
+        "DUPLICATE_SPIFFE_ID",
+        4,
+        22,
+    ),
+    one(
+        "a token subject of two principals",
+        "rbac:\n  principals:\n    a: {token_subjects: [ann]}\n    b: {token_subjects: [ann]}\n",
+        "DUPLICATE_TOKEN_SUBJECT",
+        4,
+        26,
+    ),
     one(
         "an unknown permission",
         _roles("    a:\n      grants: [{namespace: x, permissions: [memory.raed]}]\n"),
@@ -244,4 +382,59 @@ FILE_SETS = (
     ),
 )
 
-BROKEN_SETS = (*SYNTAX_SETS, *VALUE_SETS, *OVERRIDE_SETS, *RBAC_SETS, *FILE_SETS)
+CASE_SETS = (
+    BrokenSet(
+        "golden cases without policies",
+        (("policy.test.yaml", b"access: []\n"),),
+        "NO_DOCUMENTS",
+        0,
+        file="",
+    ),
+    cases("an unknown sort of cases", "acess: []\n", "UNKNOWN_KEY", 1, 1),
+    cases("policy among the cases", "write_policy: {}\n", "UNKNOWN_KEY", 1, 1),
+    cases("an empty file of cases", "", "EMPTY_FILE", 1, 1),
+    cases(
+        "a case without name",
+        "access:\n  - given: {principal: a, permission: review}\n    expect: deny\n",
+        "MISSING_KEY",
+        2,
+        5,
+    ),
+    cases(
+        "a case that expects nothing",
+        "write:\n  - name: a\n    given: {text: tea}\n    expect: {}\n",
+        "NOTHING_EXPECTED",
+        4,
+        13,
+    ),
+    cases(
+        "Deny with a capital in a case",
+        "access:\n  - name: a\n    given: {principal: a, permission: review}\n    expect: Deny\n",
+        "INVALID_VALUE",
+        4,
+        13,
+    ),
+    cases(
+        "a case of two callers",
+        "access:\n  - name: a\n    given: {principal: a, token: {subject: b}, permission: review}\n    expect: deny\n",
+        "ONE_CALLER",
+        3,
+        12,
+    ),
+    cases(
+        "a case of every permission",
+        "access:\n  - name: a\n    given: {principal: a, permission: '*'}\n    expect: deny\n",
+        "ONE_PERMISSION",
+        3,
+        12,
+    ),
+    cases(
+        "an order of hits that are not given",
+        "order:\n  - name: a\n    given: {hits: {a: {vector: 1}}}\n    expect: [b]\n",
+        "UNKNOWN_HIT",
+        2,
+        5,
+    ),
+)
+
+BROKEN_SETS = (*SYNTAX_SETS, *VALUE_SETS, *OVERRIDE_SETS, *RBAC_SETS, *FILE_SETS, *CASE_SETS)

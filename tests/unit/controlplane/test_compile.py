@@ -92,6 +92,7 @@ def test_a_thousand_violations_are_a_thousand_diagnostics() -> None:
         ("retrieve_policy: {weights: {vectr: 1}}", "did you mean 'vector'?"),
         ("namespace_policy: {overrides: {a: {decay_polcy: {}}}}", "did you mean 'decay_policy'?"),
         ("conflict_policy: {source_priority: [human]}", "did you mean 'HUMAN'?"),
+        ("conflict_policy: {source_priority: [HUMMAN]}", "did you mean 'HUMAN'?"),
         ("write_policy: {threshold: '0.7'}", "a number such as 0.5, without quotes"),
         ("write_policy: {dedup: off}", "write false"),
         ("rbac: {roles: {reader: {}}, principals: {a: {roles: [raeder]}}}", "did you mean 'reader'?"),
