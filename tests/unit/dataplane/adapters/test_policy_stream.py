@@ -9,10 +9,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from dataplane.adapters.age_file import AgeFile
 from dataplane.adapters.last_good import LastGoodFile
 from dataplane.adapters.policy_stream import MAX_DETAIL_BYTES, PolicyStream, PolicyStreamOptions, pause_s
+from dataplane.logic.staleness import AgeNote
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from memplane.errors import PolicyAbsence
+from memplane.policy.codec import to_json
+from memplane.policy.degradation import DegradationPolicy
+from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import sign
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
@@ -351,3 +356,65 @@ async def test_a_refused_node_key_is_named_by_its_setting(plane: Plane, caplog: 
     async with streaming(options) as (holder, _):
         await eventually(lambda: holder.absence.name, PolicyAbsence.NODE_KEY_REFUSED.name.__eq__)
     assert "MEMPLANE_DATA_NODE_KEY" in caplog.text
+
+
+DAY_S = 86_400
+
+
+def stale_snapshot(generation: int, create_time_us: int = 42) -> policy_pb2.SignedPolicySnapshot:
+    """A policy that is stale after an hour without a confirmation."""
+    policy = PolicySet(degradation_policy=DegradationPolicy(stale_after_s=3_600, stale_action="deny"))
+    message = policy_pb2.PolicySnapshot(version_info="sha256:s", generation=generation, policy_json=to_json(policy))
+    message.create_time.FromMicroseconds(create_time_us)
+    return sign(message, KEY)
+
+
+def age_file(options: PolicyStreamOptions) -> AgeFile:
+    return AgeFile.beside(options.last_good_file)
+
+
+@pytest.mark.parametrize(
+    ("note", "action"),
+    [
+        (AgeNote(3, 0.0, 42), None),
+        (AgeNote(3, 3_599.0, 42), None),
+        (AgeNote(3, 3_600.0, 42), "deny"),
+        (AgeNote(3, 0.0, 42 - 3_600 * 1_000_000), "deny"),
+        (AgeNote(3, 0.0, 42 + DAY_S * 1_000_000), "deny"),
+    ],
+    ids=["fresh", "old", "too old", "down for too long", "clock back a day"],
+)
+async def test_a_last_good_policy_is_as_old_after_a_start_as_it_was_before_until_it_is_confirmed(
+    plane: Plane, note: AgeNote, action: str | None
+) -> None:
+    scripted, options = plane
+    LastGoodFile(options.last_good_file).write(stale_snapshot(3))
+    age_file(options).write(note)
+    async with streaming(options) as (holder, _):
+        assert holder.stale_action == action
+        scripted.beat("sha256:other", 4)
+        await eventually(lambda: holder.heard_time_us, bool)
+        assert holder.stale_action == action
+        scripted.beat("sha256:s", 3)
+        await eventually(lambda: holder.stale_action is None and holder.age_s < 3_599.0, bool)
+
+
+async def test_a_stale_policy_does_not_become_fresh_by_starting_again_with_the_clock_set_back(
+    options: PolicyStreamOptions,
+) -> None:
+    LastGoodFile(options.last_good_file).write(stale_snapshot(3))
+    age_file(options).write(AgeNote(3, 7_200.0, 42 + 2 * DAY_S * 1_000_000))
+    for _ in range(3):
+        async with streaming(options) as (holder, _):
+            assert holder.stale_action == "deny"
+
+
+async def test_the_age_is_kept_beside_every_policy_that_is_taken(plane: Plane) -> None:
+    scripted, options = plane
+    async with streaming(options):
+        for generation in (1, 2):
+            scripted.push(str(generation), stale_snapshot(generation))
+            await answer(scripted, str(generation))
+            noted = age_file(options).read()
+            assert noted is not None
+            assert (noted.generation, noted.noted_us, noted.age_s < 60.0) == (generation, 42, True)
