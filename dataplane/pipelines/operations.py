@@ -76,7 +76,7 @@ def queued(write: QueuedWrite) -> OperationRecord:
 
 def _request_id(write: QueuedWrite) -> str:
     try:
-        return unpack_queued(write.request)[0].request_id
+        return unpack_queued(write.request).request.request_id
     except ValueError:  # it will be set aside
         return ""
 
@@ -124,7 +124,7 @@ class OperationsPipeline:
     async def get(self, name: str, caller: Caller, deadline_s: float) -> operations_pb2.Operation:
         """The operation as it stands; raises OperationNotFound, or Unavailable when what would know does not answer."""
         try:
-            record = await self._find(name, deadline_s)
+            record = await self._find(name, caller, deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
         if record is None or not _sees(caller, record):
@@ -161,8 +161,11 @@ class OperationsPipeline:
             raise Unavailable(error.backend) from error
         return OperationPage(seen, after_name)
 
-    async def _find(self, name: str, deadline_s: float) -> OperationRecord | None:
-        """Looks into the store, the queue, and the store again: a write leaves the queue once its result is stored."""
+    async def _find(self, name: str, caller: Caller, deadline_s: float) -> OperationRecord | None:
+        """Looks into the store, the queue, and the store again: a write leaves the queue once its result is stored.
+
+        What waits there of somebody else is passed over, so that it looks like nothing also while the store is down.
+        """
         if self._queue is None:
             return await self._store.find_operation(name, deadline_s)
         try:
@@ -172,7 +175,9 @@ class OperationsPipeline:
         if record is not None:
             return record
         write = await self._queue.find(name, deadline_s)
-        return await self._store.find_operation(name, deadline_s) if write is None else queued(write)
+        if write is None or not _sees(caller, waiting := queued(write)):
+            return await self._store.find_operation(name, deadline_s)
+        return waiting
 
 
 def _sees(caller: Caller, record: OperationRecord) -> bool:

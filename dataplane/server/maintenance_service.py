@@ -83,14 +83,17 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         if request.page_size != 0:
             notes.integer("page_size", request.page_size, 1, MAX_PAGE_SIZE)
         notes.close()
-        size, after = request.page_size or DEFAULT_PAGE_SIZE, read_page_token(request) or (0, "")
+        size = request.page_size or DEFAULT_PAGE_SIZE
+        after = read_page_token(request, caller.principal_id) or (0, "")
         found = await self._maintenance.dead_letters.page(
             PREFIXES[pb.IndexKind.ValueType(kind)], after, size + 1, caller, deadline_of(context)
         )
         shown, more = found[:size], len(found) > size
         return pb.ListDeadLettersResponse(
             dead_letters=[_answer(letter) for letter in shown],
-            next_page_token=page_token(request, (shown[-1].position, shown[-1].index)) if more else "",
+            next_page_token=page_token(request, caller.principal_id, (shown[-1].position, shown[-1].index))
+            if more
+            else "",
         )
 
     async def ReplayDeadLetters(  # noqa: N802 - the contract's name
@@ -118,12 +121,13 @@ class MaintenanceService(rpc.MaintenanceServiceServicer):
         if request.page_size != 0:
             notes.integer("page_size", request.page_size, 1, MAX_PAGE_SIZE)
         notes.close()
-        size, (_, after_id) = request.page_size or DEFAULT_PAGE_SIZE, read_page_token(request) or (0, "")
+        size = request.page_size or DEFAULT_PAGE_SIZE
+        _, after_id = read_page_token(request, caller.principal_id) or (0, "")
         found = await self._maintenance.set_aside.page(after_id, size + 1, caller, deadline_of(context))
         shown, more = found[:size], len(found) > size
         return pb.ListSetAsideWritesResponse(
             writes=[_aside(each) for each in shown],
-            next_page_token=page_token(request, (0, shown[-1].entry_id)) if more else "",
+            next_page_token=page_token(request, caller.principal_id, (0, shown[-1].entry_id)) if more else "",
         )
 
     async def ReplaySetAsideWrites(  # noqa: N802 - the contract's name

@@ -206,10 +206,11 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
     ) -> memory_service_pb2.ListMemoriesResponse:
         """See the contract."""
         caller = self._caller(context)
-        page = await self._pipelines.list.list(read_listing(request), caller, deadline_of(context))
+        listing = read_listing(request, caller.principal_id)
+        page = await self._pipelines.list.list(listing, caller, deadline_of(context))
         return memory_service_pb2.ListMemoriesResponse(
             memories=[answer(*row) for row in page.rows],
-            next_page_token=page_token(request, page.after) if page.after else "",
+            next_page_token=page_token(request, caller.principal_id, page.after) if page.after else "",
             policy_version=caller.snapshot.version,
         )
 
@@ -243,7 +244,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         memory_id = _id(notes, request.id)
         page_size = read_page_size(notes, request.page_size)
         notes.close()
-        after = read_page_token(request)
+        after = read_page_token(request, caller.principal_id)
         versions = await self._pipelines.get.versions(
             request.namespace, memory_id, after[0] if after else 0, page_size + 1, caller, deadline_of(context)
         )
@@ -251,7 +252,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         shown = versions[:page_size]
         return memory_service_pb2.ListMemoryVersionsResponse(
             versions=[version_answer(version) for version in shown],
-            next_page_token=page_token(request, (shown[-1].memory.version, "")) if more else "",
+            next_page_token=page_token(request, caller.principal_id, (shown[-1].memory.version, "")) if more else "",
             policy_version=caller.snapshot.version,
         )
 

@@ -53,9 +53,9 @@ class OperationsService(operations_pb2_grpc.OperationsServicer):  # type: ignore
             notes.add("filter", "is not offered; leave it empty")
         page_size = read_page_size(notes, request.page_size)
         notes.close()
-        after = read_page_token(request)
+        after = read_page_token(request, caller.principal_id)
         page = await self._operations.list(after[1] if after else "", page_size, caller, deadline_of(context))
-        token = page_token(request, (0, page.after_name)) if page.after_name else ""
+        token = page_token(request, caller.principal_id, (0, page.after_name)) if page.after_name else ""
         return operations_pb2.ListOperationsResponse(operations=page.operations, next_page_token=token)
 
     async def CancelOperation(  # noqa: N802 - the contract's name

@@ -72,8 +72,8 @@ def _turns(notes: Notes, request: memory_service_pb2.SearchMemoriesRequest) -> t
     return tuple(_text(notes, f"context_turns[{index}]", turn, required=False) for index, turn in enumerate(turns))
 
 
-def read_listing(request: memory_service_pb2.ListMemoriesRequest) -> Listing:
-    """The listing of a list request."""
+def read_listing(request: memory_service_pb2.ListMemoriesRequest, principal_id: str) -> Listing:
+    """The listing that a principal asks for."""
     notes = Notes()
     more = read_filter(notes, request.filter) if request.HasField("filter") else None
     states = []
@@ -87,7 +87,7 @@ def read_listing(request: memory_service_pb2.ListMemoriesRequest) -> Listing:
         filter=read_selection(notes, request.subject_id, request.layers, request.kinds, more) or EVERYTHING,
         states=frozenset(states) or frozenset({State.ACTIVE, State.COLD}),
         page_size=read_page_size(notes, request.page_size),
-        after=read_page_token(request),
+        after=read_page_token(request, principal_id),
     )
     notes.close()
     return listing

@@ -1,7 +1,8 @@
 """Opaque tokens of the contract: consistency tokens and page tokens.
 
-A page token names the row after which the next page starts and a digest of the query that made it, so that a token of
-another query is refused. It grants nothing: the scope of the call decides what may be read.
+A page token names the row after which the next page starts, and a digest of the query that made it and of who asked,
+so that a token of another query or of somebody else is refused. It grants nothing: the scope of the call decides what
+may be read.
 """
 
 import base64
@@ -36,14 +37,14 @@ def read_consistency_token(notes: Notes, token: str) -> int:
     return int(number)
 
 
-def page_token(request: Message, after: tuple[int, str]) -> str:
-    """The token of the page after a row, for the query of this request."""
-    content = json.dumps([_query_digest(request), *after]).encode()
+def page_token(request: Message, principal_id: str, after: tuple[int, str]) -> str:
+    """The token of the page after a row, for the query of this request and for who made it."""
+    content = json.dumps([_query_digest(request, principal_id), *after]).encode()
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
-def read_page_token(request: Message) -> tuple[int, str] | None:
-    """The row after which the page starts; None for the first page; PageTokenMismatch for another query's token."""
+def read_page_token(request: Message, principal_id: str) -> tuple[int, str] | None:
+    """The row after which the page starts; None for the first page; PageTokenMismatch for any other token."""
     token: str = getattr(request, "page_token")  # noqa: B009 - every list request has one
     if not token:
         return None
@@ -54,13 +55,14 @@ def read_page_token(request: Message) -> tuple[int, str] | None:
     except (binascii.Error, ValueError, TypeError) as error:
         raise PageTokenMismatch from error
     right_types = isinstance(number, int) and not isinstance(number, bool) and isinstance(text, str)
-    if digest != _query_digest(request) or not right_types or abs(number) >= 2**63:
+    if digest != _query_digest(request, principal_id) or not right_types or abs(number) >= 2**63:
         raise PageTokenMismatch
     return number, text
 
 
-def _query_digest(request: Message) -> str:
+def _query_digest(request: Message, principal_id: str) -> str:
     copy = type(request).FromString(request.SerializeToString(deterministic=True))
     copy.ClearField("page_token")
     copy.ClearField("page_size")
-    return hashlib.sha256(copy.SerializeToString(deterministic=True)).hexdigest()[:16]
+    asked = copy.SerializeToString(deterministic=True) + b"\0" + principal_id.encode()
+    return hashlib.sha256(asked).hexdigest()[:16]

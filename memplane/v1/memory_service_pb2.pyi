@@ -769,7 +769,7 @@ class ListMemoriesRequest(_message.Message):
     page_size: _builtins.int
     """1 to 1,000. 0: 50."""
     page_token: _builtins.str
-    """`next_page_token` of the page before, of the same query."""
+    """`next_page_token` of the page before, of the same query by the same principal."""
     @_builtins.property
     def layers(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Layer.ValueType]:
         """Only these layers. Empty: all."""
@@ -1027,7 +1027,7 @@ class ListMemoryVersionsRequest(_message.Message):
     page_size: _builtins.int
     """1 to 1,000. 0: 50."""
     page_token: _builtins.str
-    """`next_page_token` of the page before, of the same memory."""
+    """`next_page_token` of the page before, of the same memory by the same principal."""
     def __init__(
         self,
         *,

@@ -26,12 +26,19 @@ def test_anything_else_is_no_consistency_token(token: str) -> None:
 
 
 def test_a_page_token_gives_its_row_back_to_the_same_query_whatever_the_page_size() -> None:
-    token = page_token(QUERY, (7, "mem_1"))
-    assert read_page_token(pb.ListMemoriesRequest(namespace="a", page_size=9, page_token=token)) == (7, "mem_1")
-    assert read_page_token(QUERY) is None
+    token = page_token(QUERY, "ann", (7, "mem_1"))
+    again = pb.ListMemoriesRequest(namespace="a", page_size=9, page_token=token)
+    assert read_page_token(again, "ann") == (7, "mem_1")
+    assert read_page_token(QUERY, "ann") is None
+
+
+def test_a_page_token_of_somebody_else_is_refused() -> None:
+    token = page_token(QUERY, "ann", (7, "mem_1"))
+    with pytest.raises(PageTokenMismatch):
+        read_page_token(pb.ListMemoriesRequest(namespace="a", page_token=token), "bob")
 
 
 @pytest.mark.parametrize("token", ["x", "AAAA", "W10", "bnVsbA", "WyJhIiwxLDJd", "ünï", "W1tb" * 50_000])
 def test_a_forged_page_token_is_refused(token: str) -> None:
     with pytest.raises(PageTokenMismatch):
-        read_page_token(pb.ListMemoriesRequest(namespace="a", page_token=token))
+        read_page_token(pb.ListMemoriesRequest(namespace="a", page_token=token), "ann")
