@@ -99,12 +99,13 @@ class _Made:
 class FollowingChannel(grpc.aio.Channel):
     """A channel that is made anew, under the stubs that use it, when the files of its certificates have changed.
 
-    gRPC keeps what a channel was made with. `follow` looks at the files, at most every POLL_S; calls that begin after
+    gRPC keeps what a channel was made with. `follow` looks at the files, at most every `poll_s`; calls that begin after
     it take a channel with the new files, calls under way end where they began.
     """
 
-    def __init__(self, target: str, tls: ClientTls, options: Options) -> None:
+    def __init__(self, target: str, tls: ClientTls, options: Options = (), poll_s: float = POLL_S) -> None:
         """Raises BadCertificate."""
+        self._poll_s = poll_s
         self._target = target
         self._options = (*options, *server_name_options(tls.server_name), ("grpc.use_local_subchannel_pool", 1))
         self._watch = CertificateWatch(tls.files, "client", SystemClock())
@@ -123,7 +124,7 @@ class FollowingChannel(grpc.aio.Channel):
                     await self._look()
 
     def _is_due(self) -> bool:
-        return asyncio.get_running_loop().time() - self._looked_s >= POLL_S
+        return asyncio.get_running_loop().time() - self._looked_s >= self._poll_s
 
     async def _look(self) -> None:
         await self._watch.look()

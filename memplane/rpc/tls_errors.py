@@ -2,6 +2,9 @@
 
 from typing import Final
 
+_UNCONNECTED: Final = ("failed to connect to all addresses", "connections to all backends failing")
+"""Of pick_first and of round_robin; without them an open connection was lost."""
+
 _PROBLEMS: Final = (
     ("certificate has expired", "its certificate has expired"),
     ("certificate is not yet valid", "its certificate is not valid yet; is this machine's clock right?"),
@@ -15,6 +18,6 @@ _PROBLEMS: Final = (
 
 def tls_problem(details: str) -> str:
     """What is wrong, from the details of a status; "": nothing about TLS."""
-    if "failed to connect" not in details:
+    if not details.startswith(_UNCONNECTED):
         return ""
     return next((problem for words, problem in _PROBLEMS if words in details), "")
