@@ -69,13 +69,13 @@ class Reloader:
         self.folder = await self._parts.store.folder(self._parts.holder)
         await self._standing.catch_up()
 
-    async def compile(self, documents: Sequence[Document] | None) -> Compiled:
-        """Checks documents (None: the folder's) and changes nothing."""
+    async def compile(self, documents: Sequence[Document] | None, *, with_cases: bool = True) -> Compiled:
+        """Checks documents (None: the folder's) and changes nothing; see `controlplane.compiler.Compiler`."""
         try:
             found = await self._documents(documents)
         except FolderUnreadable as error:
             return _unreadable(error)
-        return await self._parts.compiler.compile(found)
+        return await self._parts.compiler.compile(found, with_cases=with_cases)
 
     async def reload(
         self, command: Command, authorise: Callable[[], object] | None = None

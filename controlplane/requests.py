@@ -1,11 +1,13 @@
 """What several methods of PolicyAdminService check of their requests."""
 
 import hashlib
-from typing import Final, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from google.protobuf import duration_pb2, message
 
+from controlplane.documents import Document
 from memplane.errors import InvalidField
+from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
 MAX_WAIT_S: Final = 60.0
 MAX_REQUEST_ID_BYTES: Final = 128
@@ -32,8 +34,32 @@ def wait_s_of(request: Waiting) -> float:
     return seconds
 
 
+class Inline(Protocol):
+    """A request that may bring documents."""
+
+    @property
+    def inline(self) -> admin_pb2.InlineDocuments:
+        """The documents."""
+        ...
+
+    def HasField(self, field_name: Literal["inline"]) -> bool:  # noqa: N802 - protobuf's name
+        """Whether there are any."""
+        ...
+
+
+def inline_of(request: Inline) -> list[Document] | None:
+    """The documents that a request brings; None: those of the policy folder. Raises InvalidField."""
+    if not request.HasField("inline"):
+        return None
+    if not request.inline.documents:
+        raise InvalidField.one("inline.documents", "at least one; leave `inline` out to take the policy folder")
+    return [Document(document.name, document.content) for document in request.inline.documents]
+
+
 def check_bytes(field: str, value: str, most: int) -> None:
-    """Raises InvalidField for a text of more bytes."""
+    """Raises InvalidField for a text of more bytes, or with a NUL, which PostgreSQL does not keep."""
+    if "\0" in value:
+        raise InvalidField.one(field, "a NUL character; remove it")
     size = len(value.encode())
     if size > most:
         raise InvalidField.one(field, f"{size} bytes; at most {most}")

@@ -8,14 +8,20 @@ import grpc
 from controlplane.admin_door import AdminDoor
 from controlplane.admin_fleet import FleetAdmin, FleetView
 from controlplane.admin_keys import KeysAdmin
+from controlplane.admin_revisions import RevisionsAdmin
 from controlplane.compile import effective_values
 from controlplane.convert import diagnostic_messages, effective_value_message, revision_message
-from controlplane.documents import Document
-from controlplane.fleet import Target
 from controlplane.key_changes import KeyChanges
 from controlplane.page_tokens import page_size, page_token, position_of
 from controlplane.reload import Command, Reloader
-from controlplane.requests import MAX_COMMENT_BYTES, MAX_REQUEST_ID_BYTES, check_bytes, payload_sha256, wait_s_of
+from controlplane.requests import (
+    MAX_COMMENT_BYTES,
+    MAX_REQUEST_ID_BYTES,
+    check_bytes,
+    inline_of,
+    payload_sha256,
+    wait_s_of,
+)
 from controlplane.revisions import RevisionStore
 from controlplane.snapshots import Snapshots
 from memplane.errors import InvalidField, PageTokenMismatch, PolicyNotLoaded, RevisionNotFound
@@ -40,7 +46,7 @@ class AdminParts:
     view: FleetView
 
 
-class PolicyAdminServicer(FleetAdmin, KeysAdmin, PolicyAdminServiceServicer):
+class PolicyAdminServicer(FleetAdmin, KeysAdmin, RevisionsAdmin, PolicyAdminServiceServicer):
     """Serves administrators. Every method asks for its permission first."""
 
     def __init__(self, parts: AdminParts):
@@ -62,11 +68,7 @@ class PolicyAdminServicer(FleetAdmin, KeysAdmin, PolicyAdminServiceServicer):
         command = _command(request, author)
         expected = self._fleet.connected_ids()
         response = await self._reloader.reload(command, lambda: self._require(context, "policy.reload"))
-        target = Target(response.revision.version_info, response.revision.generation)
-        if response.accepted and wait_s > 0 and expected:
-            response.propagation.CopyFrom(await self._fleet.wait_for_acks(target, expected, wait_s))
-        else:
-            response.propagation.CopyFrom(self._fleet.propagation(target, expected))
+        response.propagation.CopyFrom(await self._propagation(response, expected, wait_s))
         return response
 
     async def ValidatePolicySet(  # noqa: N802 - named by the contract
@@ -74,7 +76,7 @@ class PolicyAdminServicer(FleetAdmin, KeysAdmin, PolicyAdminServiceServicer):
     ) -> admin_pb2.ValidatePolicySetResponse:
         """Checks a set."""
         self._require(context, "policy.read")
-        compiled = await self._reloader.compile(_inline(request))
+        compiled = await self._reloader.compile(inline_of(request))
         return admin_pb2.ValidatePolicySetResponse(
             valid=compiled.policy is not None,
             diagnostics=diagnostic_messages(compiled.diagnostics),
@@ -136,7 +138,7 @@ def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
     check_bytes("request_id", request.request_id, MAX_REQUEST_ID_BYTES)
     check_bytes("comment", request.comment, MAX_COMMENT_BYTES)
     return Command(
-        documents=_inline(request),
+        documents=inline_of(request),
         author=author,
         comment=request.comment,
         etag=request.etag,
@@ -145,14 +147,6 @@ def _command(request: admin_pb2.ReloadPolicySetRequest, author: str) -> Command:
         request_id=request.request_id,
         payload_sha256=payload_sha256(request, "request_id", "wait_for_acks"),
     )
-
-
-def _inline(request: admin_pb2.ReloadPolicySetRequest | admin_pb2.ValidatePolicySetRequest) -> list[Document] | None:
-    if not request.HasField("inline"):
-        return None
-    if not request.inline.documents:
-        raise InvalidField.one("inline.documents", "at least one; leave `inline` out to take the policy folder")
-    return [Document(document.name, document.content) for document in request.inline.documents]
 
 
 def _generation_of(token: str) -> int:
