@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	_ "embed"
 	"fmt"
 	"log"
@@ -11,6 +13,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -41,8 +44,12 @@ func main() {
 	if target == "" {
 		target = "127.0.0.1:7701"
 	}
+	transport, err := transportCredentials()
+	if err != nil {
+		log.Fatalf("TLS: %v", err)
+	}
 	connection, err := grpc.NewClient(target,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		grpc.WithPerRPCCredentials(apiKey(os.Getenv("MEMPLANE_API_KEY"))),
 		grpc.WithDefaultServiceConfig(serviceConfig))
 	if err != nil {
@@ -52,6 +59,31 @@ func main() {
 	if err := writeAndSearch(context.Background(), pb.NewMemoryServiceClient(connection)); err != nil {
 		log.Fatal(explain(err))
 	}
+}
+
+// transportCredentials are TLS where MEMPLANE_TLS_CA names the authorities. The own certificate is read at each
+// handshake, so that a new one is used without a restart; the planes renew connections every five minutes.
+func transportCredentials() (credentials.TransportCredentials, error) {
+	authorities := os.Getenv("MEMPLANE_TLS_CA")
+	if authorities == "" {
+		return insecure.NewCredentials(), nil
+	}
+	pem, err := os.ReadFile(authorities)
+	if err != nil {
+		return nil, err
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", authorities)
+	}
+	config := &tls.Config{RootCAs: trusted, ServerName: os.Getenv("MEMPLANE_TLS_SERVER_NAME")}
+	if certificate := os.Getenv("MEMPLANE_TLS_CERT"); certificate != "" {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(certificate, os.Getenv("MEMPLANE_TLS_KEY"))
+			return &pair, err
+		}
+	}
+	return credentials.NewTLS(config), nil
 }
 
 func writeAndSearch(ctx context.Context, client pb.MemoryServiceClient) error {

@@ -13,7 +13,7 @@ from memplane.cli.session import Session, config_option, json_option, pass_sessi
     epilog="""\b
 Examples:
   memplane control --config /etc/memplane/memplane.toml
-  memplane control --listen 0.0.0.0:7700 --data-dir /var/lib/memplane/control --policy-folder /etc/memplane/policies
+  memplane control --listen 127.0.0.1:7700 --data-dir /var/lib/memplane/control --policy-folder /etc/memplane/policies
 
 The environment gives MEMPLANE_CONTROL_BOOTSTRAP_ADMIN_SHA256 (hash of the administrator's API key) and
 MEMPLANE_CONTROL_NODE_KEY_SHA256 (hash of the key that data planes present).""",

@@ -14,7 +14,7 @@ from memplane.cli.session import Session, config_option, json_option, pass_sessi
     epilog="""\b
 Examples:
   memplane data --config /etc/memplane/memplane.toml --node-id data-2
-  memplane data --data-dir /var/lib/memplane/data --control control:7700 --trusted-key /etc/memplane/signing_key.pub
+  memplane data --control control:7700 --control-tls-ca-file ca.crt --trusted-key /etc/memplane/signing_key.pub
 
 The environment gives MEMPLANE_DATA_NODE_KEY, MEMPLANE_DATA_BOOTSTRAP_ADMIN_SHA256 and MEMPLANE_DATA_EMBEDDER.""",
 )
