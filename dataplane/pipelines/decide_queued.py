@@ -2,7 +2,7 @@
 
 Rules:
 1. Entries with one order key are decided by one task. A run goes through the write pipeline together; it is of one
-   principal, and of one order key it holds a fact key once, so that a later statement of a fact never passes an earlier
+   identity, and of one order key it holds a fact key once, so that a later statement of a fact never passes an earlier
    one that could not be decided: entries behind such a one wait with it.
 2. An entry that fails by a defect is told apart from the others of its run. It is tried MOST_TRIES times in all.
 """
@@ -38,6 +38,7 @@ WRITE_S = 0.5
 @dataclass(frozen=True, slots=True)
 class _Item:
     entry: QueueEntry
+    identity: Identity
     draft: Draft | MemPlaneError
 
     @property
@@ -62,7 +63,7 @@ class QueuedDecisions:
     async def outcomes(self, entries: Sequence[QueueEntry], snapshot: PolicySnapshot) -> list[Outcome]:
         """The outcome of each entry, index-aligned; a Retryable one means that it is not decided yet."""
         outcomes: dict[str, Outcome] = {}
-        items = [_Item(entry, self._draft(entry)) for entry in entries]
+        items = [_Item(entry, self._form.identity(entry.write), self._draft(entry)) for entry in entries]
         dealt = shares(items, lambda item: item.key, SIDE_BY_SIDE)
         await asyncio.gather(*(self._decide(share, snapshot, outcomes) for share in dealt))
         return [outcomes[entry.entry_id] for entry in entries]
@@ -78,7 +79,7 @@ class QueuedDecisions:
             ready = [item for item in run if item.key not in waiting]
             if not ready:
                 continue
-            decided = await self._together(ready, Caller(Identity(ready[0].entry.write.principal_id), snapshot))
+            decided = await self._together(ready, Caller(ready[0].identity, snapshot))
             for item, outcome in zip(ready, decided, strict=True):
                 outcomes[item.entry.entry_id] = outcome
                 if not is_final(outcome):
@@ -125,16 +126,16 @@ def given_up(entry: QueueEntry, error: Exception | None) -> Defect:
 
 def _runs(share: Sequence[_Item]) -> Iterator[list[_Item]]:
     """Items grouped as rule 1 says, those of one key in order."""
-    groups: dict[str, list[_Item]] = {}
-    principal_of: dict[str, str] = {}
+    groups: dict[Identity, list[_Item]] = {}
+    identity_of: dict[str, Identity] = {}
     facts: set[tuple[str, str]] = set()
     for item in share:
-        principal_id, fact = item.entry.write.principal_id, (item.key, item.fact_key)
-        if principal_of.get(item.key, principal_id) != principal_id or fact in facts:
+        fact = (item.key, item.fact_key)
+        if identity_of.get(item.key, item.identity) != item.identity or fact in facts:
             yield from groups.values()
-            groups, principal_of, facts = {}, {}, set()
-        principal_of[item.key] = principal_id
-        groups.setdefault(principal_id, []).append(item)
+            groups, identity_of, facts = {}, {}, set()
+        identity_of[item.key] = item.identity
+        groups.setdefault(item.identity, []).append(item)
         if item.fact_key:
             facts.add(fact)
     yield from groups.values()

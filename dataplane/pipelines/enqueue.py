@@ -22,6 +22,7 @@ from dataplane.pipelines.shares import shares
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.ports import Clock, RecordStore, WriteQueue
 from memplane.errors import MemPlaneError, Overloaded, RequestIdReused, Unavailable
+from memplane.identity import Identity
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 LOOK_S = 1.0
@@ -37,12 +38,18 @@ PROBE = "queue"
 class QueuedForm(Protocol):
     """Between a queued write's bytes and what pipelines work with."""
 
-    def pack(self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str) -> bytes:
-        """The request as it is queued: its texts as the draft has them, under this request_id."""
+    def pack(
+        self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str, claims: frozenset[str]
+    ) -> bytes:
+        """The request as it is queued: its texts as the draft has them, under this request_id, of these claims."""
         ...
 
     def draft(self, write: QueuedWrite) -> Draft:
         """The draft of a queued write; raises InvalidField."""
+        ...
+
+    def identity(self, write: QueuedWrite) -> Identity:
+        """Who wrote it, as the call told."""
         ...
 
     def result(self, settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
@@ -143,7 +150,7 @@ class EnqueuePipeline:
             operation=operation_name(caller.principal_id, draft.namespace, request_id),
             principal_id=caller.principal_id,
             namespace=draft.namespace,
-            request=self._parts.form.pack(proposal.request, draft, request_id),
+            request=self._parts.form.pack(proposal.request, draft, request_id, caller.identity.claims),
             time_us=self._parts.clock.now_us(),
             order_key=order_key(proposal),
         )

@@ -12,6 +12,7 @@ from dataplane.pipelines.get import find
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import redacted_reason
 from dataplane.pipelines.requests import Identified
+from dataplane.pipelines.sight import require_found
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemoryNotFound, Overloaded, StaleEtag, Unavailable
 from memplane.v1 import memory_service_pb2
@@ -94,6 +95,7 @@ class ForgetPipeline:
         if known is not None:
             return _replayed(known, forgetting, caller), await store.last_position(deadline_s)
         memory = await self._find(forgetting, deadline_s)
+        require_found(caller, "memory.forget", memory)
         if forgetting.etag and forgetting.etag != etag_of(memory.version):
             raise StaleEtag(forgetting.etag, etag_of(memory.version))
         response = _response(forgetting, caller)

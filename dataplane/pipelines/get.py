@@ -10,6 +10,7 @@ from dataplane.logic.expiry import has_expired
 from dataplane.logic.strength import is_cold, strength_at
 from dataplane.model import Memory, Scope, State
 from dataplane.pipelines.caller import Caller
+from dataplane.pipelines.sight import READ, may, require_found
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemoryNotFound, Unavailable, VersionNotFound
 
@@ -47,25 +48,32 @@ class GetPipeline:
         caller.require("memory.read", namespace)
         now_us = self._clock.now_us()
         current = await find(self._store, namespace, memory_id, now_us, deadline_s)
+        require_found(caller, READ, current)
         if version in (0, current.version):
             return current, *state_now(current, caller, now_us)
         try:
             old = await self._store.get_version(Scope((namespace,)), memory_id, version, deadline_s)
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error
-        if old is None:
+        if old is None or not may(caller, READ, old.memory):
             raise VersionNotFound(memory_id, version)
         return old.memory, old.memory.state, old.memory.strength
 
     async def versions(
         self, namespace: str, memory_id: str, before_version: int, page_size: int, caller: Caller, deadline_s: float
     ) -> list[MemoryVersion]:
-        """A page of the history, newest first; `before_version` 0: from the newest."""
+        """A page of the history, newest first, of readable versions; `before_version` 0: from the newest."""
         caller.require("memory.read", namespace)
-        await find(self._store, namespace, memory_id, self._clock.now_us(), deadline_s)
+        current = await find(self._store, namespace, memory_id, self._clock.now_us(), deadline_s)
+        require_found(caller, READ, current)
+        shown: list[MemoryVersion] = []
         try:
-            return await self._store.list_versions(
-                Scope((namespace,)), memory_id, before_version, page_size, deadline_s
-            )
+            while True:
+                scope, size = Scope((namespace,)), page_size - len(shown)
+                found = await self._store.list_versions(scope, memory_id, before_version, size, deadline_s)
+                shown += [version for version in found if may(caller, READ, version.memory)]
+                if len(found) < size or len(shown) == page_size:
+                    return shown
+                before_version = found[-1].memory.version
         except BackendUnavailable as error:
             raise Unavailable(error.backend) from error

@@ -4,17 +4,23 @@ import asyncio
 from collections.abc import Callable
 
 from dataplane.logic.condense import condense
-from dataplane.model import Draft, Pool
+from dataplane.model import Draft, Layer, Pool
 from dataplane.pipelines.caller import Caller
-from memplane.errors import InvalidField
+from memplane.errors import InvalidField, PermissionDenied
+from memplane.policy.cells import cell
 from memplane.policy.effective import NamespacePolicies
 
 
 def check_allowed(draft: Draft, caller: Caller) -> None:
-    """Raises PermissionDenied when the caller may not write this draft."""
-    caller.require("memory.write", draft.namespace)
-    if draft.pool is Pool.SHARED:
-        caller.require("share.propose", draft.namespace)
+    """Raises PermissionDenied when the caller may not write this draft, whatever layer the gate would choose."""
+    for permission in permissions_for(draft.pool):
+        if not any(caller.cells(permission, draft.namespace) & cell(layer, draft.kind, 0) for layer in Layer):
+            raise PermissionDenied(permission, draft.namespace)
+
+
+def permissions_for(pool: Pool) -> tuple[str, ...]:
+    """What writing a memory into a pool takes."""
+    return ("memory.write", "share.propose") if pool is Pool.SHARED else ("memory.write",)
 
 
 def check_limits(draft: Draft, policies: NamespacePolicies) -> None:

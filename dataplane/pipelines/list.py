@@ -8,6 +8,7 @@ from dataplane.logic.expiry import has_expired
 from dataplane.model import EVERYTHING, Filter, Memory, Scope, State
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.get import state_now
+from dataplane.pipelines.sight import may_list, narrowed, sight_of
 from dataplane.ports import Clock, ListQuery, RecordStore
 from memplane.errors import Unavailable
 
@@ -50,7 +51,9 @@ class ListPipeline:
             caller.require("review", listing.namespace)
         rows: list[tuple[Memory, State, float]] = []
         now_us = self._clock.now_us()
-        async for memory in self._stored(listing, deadline_s):
+        async for memory in self._stored(listing, caller, deadline_s):
+            if not may_list(caller, memory):
+                continue
             state, strength = state_now(memory, caller, now_us)
             if state not in listing.states or has_expired(memory, now_us):
                 continue
@@ -60,13 +63,14 @@ class ListPipeline:
             rows.append((memory, state, strength))
         return Page(tuple(rows), None)
 
-    async def _stored(self, listing: Listing, deadline_s: float) -> AsyncIterator[Memory]:
+    async def _stored(self, listing: Listing, caller: Caller, deadline_s: float) -> AsyncIterator[Memory]:
         stored = {State.ACTIVE if state is State.COLD else state for state in listing.states}
         states, scope = tuple(sorted(stored)), Scope((listing.namespace,))
         after, size = listing.after, listing.page_size + 1
+        filter = narrowed(listing.filter, sight_of(caller, scope).filter())
         while True:
             try:
-                query = ListQuery(states, listing.filter, size, after)
+                query = ListQuery(states, filter, size, after)
                 memories = await self._store.list_memories(scope, query, deadline_s)
             except BackendUnavailable as error:
                 raise Unavailable(error.backend) from error

@@ -103,11 +103,12 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to commit, how it turned out, and the memory to show."""
+    """What to commit, how it turned out, the memory to show, and those that it changes, as they are before."""
 
     commit: Commit
     verdict: Verdict
     shown: Memory
+    changes: tuple[Memory, ...] = ()
 
 
 def _commit(admitted: Admitted, change: Change, verdict: Verdict, memory: Memory, expected_version: int) -> Commit:
@@ -152,7 +153,7 @@ def reinforce(admitted: Admitted, existing: Memory, code: str, message: str) -> 
     commit = _commit(admitted, Change.MERGED, verdict, memory, existing.version)
     if existing.content_hash != admitted.admission.content_hash:
         commit = replace(commit, embedding=None)
-    return Plan(commit, verdict, memory)
+    return Plan(commit, verdict, memory, (existing,))
 
 
 def _strengthened(existing: Memory, admitted: Admitted) -> Memory:
@@ -219,7 +220,7 @@ def repeat(admitted: Admitted, neighbour: Neighbour) -> Plan:
         Action.UPDATED, "SAME_STATEMENT", f"newer wording of {existing.memory_id} ({neighbour.similarity:.2f})"
     )
     memory = _reworded(admitted, existing)
-    return Plan(_commit(admitted, Change.UPDATED, verdict, memory, existing.version), verdict, memory)
+    return Plan(_commit(admitted, Change.UPDATED, verdict, memory, existing.version), verdict, memory, (existing,))
 
 
 def restate(admitted: Admitted, fact: Memory) -> Plan:
@@ -228,7 +229,7 @@ def restate(admitted: Admitted, fact: Memory) -> Plan:
         return reinforce(admitted, fact, "SAME_FACT", "a better or newer source states the same fact")
     verdict = admitted.verdict.become(Action.UPDATED, "SAME_FACT", f"{fact.memory_id} states the same fact")
     memory = _reworded(admitted, fact)
-    return Plan(_commit(admitted, Change.UPDATED, verdict, memory, fact.version), verdict, memory)
+    return Plan(_commit(admitted, Change.UPDATED, verdict, memory, fact.version), verdict, memory, (fact,))
 
 
 def doubt(admitted: Admitted, neighbour: Neighbour) -> Plan:
@@ -258,14 +259,14 @@ def claim(admitted: Admitted, same: Memory, fact: Memory) -> Plan:
     ).with_conflict(fact.memory_id, fact.fact_key, winner_id, resolution.rule)
     if not resolution.new_wins:
         memory = _strengthened(same, admitted)
-        return Plan(_commit(admitted, Change.MERGED, verdict, memory, same.version), verdict, memory)
+        return Plan(_commit(admitted, Change.MERGED, verdict, memory, same.version), verdict, memory, (same,))
     memory = _renewed(same, admitted)
     commit = replace(
         _commit(admitted, Change.MERGED, verdict, memory, same.version),
         supersedes=(Supersession(fact.memory_id, fact.version, _ends_us(fact, memory)),),
         conflicts=(ConflictRecord(same.memory_id, fact.memory_id, fact.fact_key, 0.0, resolution.rule),),
     )
-    return Plan(commit, verdict, memory)
+    return Plan(commit, verdict, memory, (same, fact))
 
 
 def contradict(admitted: Admitted, old: Memory) -> Plan:
@@ -309,7 +310,7 @@ def succeed(admitted: Admitted, old: Memory) -> Plan:
         _commit(admitted, Change.CREATED, verdict, new, 0),
         supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),
     )
-    return Plan(commit, verdict, new)
+    return Plan(commit, verdict, new, (old,))
 
 
 def _precede(admitted: Admitted, current: Memory) -> Plan:
@@ -346,7 +347,7 @@ def _supersede(admitted: Admitted, new: Memory, old: Memory, resolution: Resolut
         supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),
         conflicts=(ConflictRecord(new.memory_id, old.memory_id, old.fact_key, 0.0, resolution.rule),),
     )
-    return Plan(commit, verdict, new)
+    return Plan(commit, verdict, new, (old,))
 
 
 def _lose(admitted: Admitted, new: Memory, old: Memory, resolution: Resolution) -> Plan:

@@ -8,11 +8,13 @@ from dataplane.model import Draft
 from dataplane.pipelines.caller import Caller
 from dataplane.pipelines.requests import first_answers, identified
 from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.sight import keep_readable
 from dataplane.ports import Clock, RecordStore
 from memplane.errors import MemPlaneError, Unavailable
 from memplane.v1 import memory_pb2, memory_service_pb2
 
 Drafts = Mapping[int, Draft]
+_MET = (memory_pb2.DECISION_ACTION_MERGED, memory_pb2.DECISION_ACTION_UPDATED)
 
 
 class Replays:
@@ -27,7 +29,7 @@ class Replays:
         if draft.validate_only:
             return None
         answer = await identified(draft).first_answer(self._store, caller, self._clock.now_us(), deadline_s)
-        return None if answer is None else _replayed(answer, await self._store.last_position(deadline_s))
+        return None if answer is None else _replayed(answer, await self._store.last_position(deadline_s), caller)
 
     async def of_all(
         self, drafts: Sequence[Draft | MemPlaneError], caller: Caller, deadline_s: float
@@ -44,7 +46,7 @@ class Replays:
         """Another call with this request_id was stored first: its answer, or that it asked for something else."""
         try:
             answer = await identified(draft).answer_of_first(self._store, caller, self._clock.now_us(), deadline_s)
-            return _replayed(answer, await self._store.last_position(deadline_s))
+            return _replayed(answer, await self._store.last_position(deadline_s), caller)
         except MemPlaneError as error:
             return error
         except BackendUnavailable as error:
@@ -60,16 +62,20 @@ class Replays:
         except BackendUnavailable as error:
             return {index: Unavailable(error.backend) for index in drafts}
         return {
-            index: answer if isinstance(answer, MemPlaneError) else _replayed(answer, position)
+            index: answer if isinstance(answer, MemPlaneError) else _replayed(answer, position, caller)
             for index, request in requests.items()
             if (answer := answers.get(request)) is not None
         }
 
 
-def _replayed(answer: bytes, position: int) -> Settled:
+def _replayed(answer: bytes, position: int, caller: Caller) -> Settled:
+    """The first answer; of a memory that others may have written too, what the caller may still read."""
     if not answer:
         return Settled(_forgotten_since(), position)
-    return Settled(memory_service_pb2.WriteMemoryResponse.FromString(answer), position)
+    response = memory_service_pb2.WriteMemoryResponse.FromString(answer)
+    if response.decision.action in _MET:
+        keep_readable(response.memory, caller)
+    return Settled(response, position)
 
 
 def _forgotten_since() -> memory_service_pb2.WriteMemoryResponse:

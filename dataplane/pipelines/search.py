@@ -31,6 +31,7 @@ from dataplane.pipelines.record import Recorder
 from dataplane.pipelines.redact import redacted_text
 from dataplane.pipelines.relevance import rank_inputs
 from dataplane.pipelines.retrieve import Asked, Gathered, Question, Retrieval
+from dataplane.pipelines.sight import Sight, narrowed, sight_of
 from dataplane.pipelines.spaces import Spaces
 from dataplane.pipelines.stages import ObserveStage, cut, timing
 from dataplane.pipelines.without_records import BACKEND, NOT_AS_FRESH, WithoutRecords
@@ -144,21 +145,39 @@ class SearchPipeline:
     def _wish(self, query: SearchQuery, caller: Caller, scope: Scope, policies: NamespacePolicies) -> Wish:
         told = replace(query, record_access=True, at_least_as_fresh=0, explain=False)
         ttl_s = policies.retrieve.query_cache_ttl_s if query.as_of_us is None else 0
-        words = f"{caller.snapshot.version} {self._parts.spaces.current.model} {told!r}"
+        sight = sight_of(caller, scope).words
+        words = f"{caller.snapshot.version} {sight} {self._parts.spaces.current.model} {told!r}"
         return Wish(scope, words, ttl_s, query.at_least_as_fresh)
 
     async def _find(
         self, query: SearchQuery, caller: Caller, scope: Scope, policies: NamespacePolicies, deadline_s: float
     ) -> Found:
+        sight = sight_of(caller, scope)
+        query = replace(query, filter=narrowed(query.filter, sight.filter()))
         question = self._question(query, scope, policies)
         async with self._parts.retrieval.asking(question, deadline_s) as asked:
             source = await self._source(asked, query, deadline_s)
         now_us = self._parts.clock.now_us()
         gathered = source.gathered
         shown = [row for row in gathered.rows.values() if _may_show(row.memory, question, query, caller, now_us)]
+        shown = [row for row in shown if sight.covers(row.memory)]
+        if query.as_of_us is not None and not sight.is_whole:
+            shown = await self._readable_now(shown, scope, sight, deadline_s)
         with timing(self._parts.observe_stage, "rank"):
             ranked, weights = self._rank(question, query, gathered, shown, now_us)
         return Found(tuple(ranked), weights, source.position, asked.degraded, source.reads)
+
+    async def _readable_now(
+        self, shown: list[StoredCandidate], scope: Scope, sight: Sight, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """Those whose memory, as it stands, may still be read."""
+        ids, model = [row.memory.memory_id for row in shown], self._parts.spaces.current.model
+        try:
+            current = await self._parts.store.fetch(scope, ids, model, 0, deadline_s)
+        except BackendUnavailable as error:
+            raise Unavailable(error.backend) from error
+        readable = {row.memory.memory_id for row in current if sight.covers(row.memory)}
+        return [row for row in shown if row.memory.memory_id in readable]
 
     async def _source(self, asked: Asked, query: SearchQuery, deadline_s: float) -> "_Source":
         """The candidates, from the record store or else from the indexes."""

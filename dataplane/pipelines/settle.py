@@ -41,6 +41,7 @@ from dataplane.pipelines.plans import (
     succeed,
 )
 from dataplane.pipelines.requests import identified
+from dataplane.pipelines.sight import READ, may, require
 from dataplane.pipelines.unrelated import Refused, unrelated
 from dataplane.ports import RecordStore
 from memplane.errors import InvalidField, MemPlaneError, Overloaded, Unavailable
@@ -70,11 +71,14 @@ class Settlement:
     async def settle(self, admitted: Admitted, degraded: DegradedNotes, deadline_s: float) -> Settled:
         """One commit for the draft; plans again when somebody else was faster.
 
-        Raises DuplicateRequest when the request_id was taken in the meantime.
+        Raises DuplicateRequest when the request_id was taken in the meantime, PermissionDenied when the caller may not
+        write what it would change or make.
         """
         async with self._locks.hold(admitted.subject, deadline_s):
             for _ in range(ATTEMPTS):
-                response, commit = _answered(await self._plan(admitted, degraded, deadline_s), admitted, degraded)
+                plan = await self._plan(admitted, degraded, deadline_s)
+                _check_changes(plan, admitted)
+                response, commit = _answered(plan, admitted, degraded)
                 if admitted.draft.validate_only:
                     return Settled(response, 0)
                 result = (await self._store.commit([commit], deadline_s))[0]
@@ -253,6 +257,16 @@ def _check_rival(admitted: Admitted, fact: Memory) -> None:
         )
 
 
+def _check_changes(plan: Plan, admitted: Admitted) -> None:
+    """Raises when the caller may not write a memory that the plan changes, as it is, or stores, as it would be."""
+    stored = plan.commit.memory
+    assert stored is not None
+    for memory in (*plan.changes, stored):
+        require(admitted.caller, "memory.write", memory)
+    if admitted.draft.pool is Pool.SHARED:
+        require(admitted.caller, "share.propose", stored)
+
+
 def _answered(
     plan: Plan, admitted: Admitted, degraded: DegradedNotes
 ) -> tuple[memory_service_pb2.WriteMemoryResponse, Commit]:
@@ -278,6 +292,6 @@ def _response(plan: Plan, admitted: Admitted, degraded: DegradedNotes) -> memory
 def _told(shown: Memory, strength: float, plan: Plan, admitted: Admitted) -> memory_pb2.Memory:
     """The memory; of one that others wrote, no content to a caller who may not read."""
     own = plan.commit.expected_version == 0
-    if own or admitted.caller.may("memory.read", shown.namespace):
+    if own or may(admitted.caller, READ, shown):
         return answer(shown, shown.state, strength)
     return receipt(shown, shown.state)

@@ -17,6 +17,7 @@ from dataplane.pipelines.limits import check_size, condensed
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import must_wait, redact_message, redacted_reason
 from dataplane.pipelines.requests import Identified
+from dataplane.pipelines.sight import READ, keep_readable, may, require, require_found
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.pipelines.write import projected
 from dataplane.ports import Clock, RecordStore
@@ -86,16 +87,16 @@ class UpdatePipeline:
         known = await revision.request.first_answer(store, caller, now_us, deadline_s)
         if known is not None:
             position = await store.last_position(deadline_s)
-            return _replayed(known, revision), position
+            return _replayed(known, revision, caller), position
         old = await find(store, revision.request.namespace, revision.memory_id, now_us, deadline_s)
         _check(old, revision, caller)
         space, degraded = self._parts.spaces.current, DegradedNotes()
         new = await self._revised(old, revision, caller, now_us)
+        require(caller, "memory.write", new)
         embedding = await self._embedding(old, new, space, degraded, deadline_s)
         state, strength = state_now(new, caller, now_us)
-        readable = caller.may("memory.read", new.namespace)
         response = memory_service_pb2.UpdateMemoryResponse(
-            memory=answer(new, state, strength) if readable else receipt(new, state),
+            memory=answer(new, state, strength) if may(caller, READ, new) else receipt(new, state),
             policy_version=caller.snapshot.version,
             degraded=degraded.messages(),
         )
@@ -103,7 +104,7 @@ class UpdatePipeline:
         result = (await store.commit([commit], deadline_s))[0]
         if isinstance(result.error, DuplicateRequest):
             first = await revision.request.answer_of_first(store, caller, now_us, deadline_s)
-            return _replayed(first, revision), await store.last_position(deadline_s)
+            return _replayed(first, revision, caller), await store.last_position(deadline_s)
         return None if _retries(result.error, revision) else (response, result.position)
 
     async def _embedding(
@@ -176,16 +177,19 @@ def _commit(
     )
 
 
-def _replayed(known: bytes, revision: Revision) -> memory_service_pb2.UpdateMemoryResponse:
-    """The first answer; MemoryNotFound when the memory was forgotten for good since."""
+def _replayed(known: bytes, revision: Revision, caller: Caller) -> memory_service_pb2.UpdateMemoryResponse:
+    """The first answer, as far as it may still be read; MemoryNotFound when the memory was forgotten for good since."""
     if not known:
         raise MemoryNotFound(revision.memory_id, revision.request.namespace)
-    return memory_service_pb2.UpdateMemoryResponse.FromString(known)
+    response = memory_service_pb2.UpdateMemoryResponse.FromString(known)
+    keep_readable(response.memory, caller)
+    return response
 
 
 def _check(old: Memory, revision: Revision, caller: Caller) -> None:
+    require_found(caller, "memory.write", old)
     if old.pool is Pool.SHARED:
-        caller.require("share.propose", old.namespace)
+        require_found(caller, "share.propose", old)
     if revision.etag and revision.etag != etag_of(old.version):
         raise StaleEtag(revision.etag, etag_of(old.version))
     if old.state is not State.ACTIVE:

@@ -20,7 +20,7 @@ from dataplane.pipelines.decide import decide
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.guard import Guard, Judgement
 from dataplane.pipelines.held_back import HeldBack
-from dataplane.pipelines.limits import check_allowed, check_limits, condensed
+from dataplane.pipelines.limits import check_allowed, check_limits, condensed, permissions_for
 from dataplane.pipelines.plans import Admitted
 from dataplane.pipelines.project import Projectors
 from dataplane.pipelines.redact import redacted
@@ -32,7 +32,8 @@ from dataplane.pipelines.turn import next_turn
 from dataplane.pipelines.unrelated import Refused
 from dataplane.pipelines.verdict import Verdict
 from dataplane.ports import Clock, RecordStore
-from memplane.errors import MemPlaneError, Unavailable
+from memplane.errors import MemPlaneError, PermissionDenied, Unavailable
+from memplane.policy.cells import cell
 from memplane.policy.effective import NamespacePolicies
 from memplane.policy.names import SourceName
 from memplane.v1 import memory_service_pb2
@@ -165,7 +166,11 @@ class WritePipeline:
             for index, step in enumerate(steps)
             if isinstance(step, _Prepared)
         }
-        outcomes = {index: step for index, step in enumerate(steps) if not isinstance(step, _Prepared)}
+        outcomes: dict[int, Outcome] = {
+            index: step for index, step in enumerate(steps) if not isinstance(step, _Prepared)
+        }
+        outcomes |= {index: denied for index, item in judged.items() if (denied := _denied(item)) is not None}
+        judged = {index: item for index, item in judged.items() if index not in outcomes}
         together = await self._parts.settlement.settle_together(list(judged.values()), degraded, deadline_s)
         held_back = HeldBack()
         for (index, item), outcome in zip(judged.items(), together, strict=True):
@@ -256,6 +261,17 @@ def _allowed(draft: Draft | MemPlaneError, caller: Caller) -> Draft | MemPlaneEr
     except MemPlaneError as error:
         return error
     return draft
+
+
+def _denied(judged: Admitted | Refused) -> PermissionDenied | None:
+    """Why the caller may not write what the gate made of the draft."""
+    if isinstance(judged, Refused):
+        return None
+    draft, layer = judged.draft, judged.admission.layer
+    for permission in permissions_for(draft.pool):
+        if not judged.caller.cells(permission, draft.namespace) & cell(layer, draft.kind, 0):
+            return PermissionDenied(permission, draft.namespace)
+    return None
 
 
 async def _embed(

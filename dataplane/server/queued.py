@@ -1,16 +1,18 @@
 """Queued writes as they lie in the queue and as their operations tell of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from dataplane.changes import QueuedWrite
 from dataplane.codec import struct_of
 from dataplane.model import Draft
 from dataplane.pipelines.settle import Settled
-from dataplane.queued_codec import pack_queued, unpack_queued
+from dataplane.queued_codec import QueuedRequest, pack_queued, unpack_queued
 from dataplane.server.requests import read_draft
 from dataplane.server.tokens import consistency_token
 from memplane.errors import InvalidField
+from memplane.identity import Identity
 from memplane.v1 import memory_service_pb2
 
 
@@ -20,7 +22,9 @@ class QueuedRequests:
     def __init__(self, dimension: Callable[[], int]):
         self._dimension = dimension
 
-    def pack(self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str) -> bytes:
+    def pack(
+        self, request: memory_service_pb2.WriteMemoryRequest, draft: Draft, request_id: str, claims: frozenset[str]
+    ) -> bytes:
         """The request as it is queued: its texts as the draft has them, under this request_id."""
         copy = memory_service_pb2.WriteMemoryRequest()
         copy.CopyFrom(request)
@@ -28,16 +32,22 @@ class QueuedRequests:
         copy.request_id = request_id
         if draft.redactions:
             _put_texts(copy, draft)
-        return pack_queued(copy, draft.payload_hash, draft.redactions)
+        return pack_queued(QueuedRequest(copy, draft.payload_hash, draft.redactions, claims))
 
     def draft(self, write: QueuedWrite) -> Draft:
         """The draft of a queued write, read as of when it was accepted; raises InvalidField."""
         try:
-            request, payload_hash, redactions = unpack_queued(write.request)
+            queued = unpack_queued(write.request)
         except ValueError as error:
             raise InvalidField.one("request", "what was queued is no write request") from error
-        draft = read_draft(request, write.time_us, self._dimension())
-        return replace(draft, payload_hash=payload_hash, redactions=redactions)
+        draft = read_draft(queued.request, write.time_us, self._dimension())
+        return replace(draft, payload_hash=queued.payload_hash, redactions=queued.redactions)
+
+    def identity(self, write: QueuedWrite) -> Identity:
+        """Who wrote it, with what the token brought; without, where the bytes are no write request."""
+        with suppress(ValueError):
+            return Identity(write.principal_id, claims=unpack_queued(write.request).claims)
+        return Identity(write.principal_id)
 
     def result(self, settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
         """Decision, policy version and token; of the memory what says which one it is, and no content."""

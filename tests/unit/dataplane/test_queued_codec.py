@@ -1,14 +1,15 @@
 import pytest
 
 from dataplane.model import Redaction
-from dataplane.queued_codec import pack_queued, unpack_queued
+from dataplane.queued_codec import QueuedRequest, pack_queued, unpack_queued
 from memplane.v1 import memory_service_pb2 as pb
 
 
 def test_what_is_packed_is_unpacked() -> None:
     request = pb.WriteMemoryRequest(namespace="dept", content="a\nb", request_id="r")
     redactions = (Redaction("EMAIL", "content", 2, "mask"), Redaction("PASSWORD", "tags", 1, "reject"))
-    assert unpack_queued(pack_queued(request, "hash", redactions)) == (request, "hash", redactions)
+    queued = QueuedRequest(request, "hash", redactions, frozenset({"sales", "staff"}))
+    assert unpack_queued(pack_queued(queued)) == queued
 
 
 @pytest.mark.parametrize(
