@@ -36,7 +36,8 @@ class CertificateWatch:
     """The material in use, and its facts.
 
     `material` is replaced whole, by one assignment: any thread may read it; empty: nothing could be used yet.
-    `problem` tells why the newest files are not in use; "": they are. `purpose` is `server` or `client`.
+    `problem` tells why the newest files are not in use; "": they are, or were replaced since the look before, for a
+    tool takes a moment to write two files. `purpose` is `server` or `client`.
     `renewal_count` and `fault_count` count what was taken after the first, and unexpected faults.
     """
 
@@ -48,6 +49,7 @@ class CertificateWatch:
         self._facts: tuple[CertificateFact, ...] = ()
         self.material = TlsMaterial()
         self.problem = ""
+        self._first_seen = ""
         self.renewal_count = 0
         self.fault_count = 0
 
@@ -98,6 +100,10 @@ class CertificateWatch:
         log.info("certificate files are in use for new connections: %s", names)
 
     def _note(self, problem: str) -> None:
+        """Tells a problem that two looks have found, or one where there is nothing in use."""
+        seen_before, self._first_seen = bool(self._first_seen), problem
+        if problem and self._facts and not seen_before:
+            return
         if problem and problem != self.problem:
             kept = "those before stay in use" if self._facts else "there are none before"
             log.error("certificate files are not taken, %s: %s", kept, problem)
