@@ -956,7 +956,9 @@ Global___DataPlaneStatus: _TypeAlias = DataPlaneStatus  # noqa: Y015
 
 @_typing.final
 class PropagationSummary(_message.Message):
-    """How far a generation has come."""
+    """How far a generation has come, among the data planes whose streams this control plane has, or had. Where several share
+    their revisions, each tells of its own.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -42,8 +42,10 @@ async def reason_of(data: DataProcess, method: str) -> str:
 
 
 async def becomes(data: DataProcess, reads: str, writes: str) -> None:
-    await eventually_async(lambda: reason_of(data, "write"), writes.__eq__, 30.0)
-    assert await reason_of(data, "read") == reads
+    async def outcomes() -> tuple[str, str]:
+        return await reason_of(data, "read"), await reason_of(data, "write")
+
+    await eventually_async(outcomes, (reads, writes).__eq__, 30.0)
 
 
 async def stale_action(control: ControlProcess) -> str:
