@@ -14,6 +14,7 @@ from memplane.cli.forget import forget
 from memplane.cli.get import get
 from memplane.cli.health import health
 from memplane.cli.history import history
+from memplane.cli.keys import keys
 from memplane.cli.list import list_memories
 from memplane.cli.maintenance import indexes
 from memplane.cli.migrate import migrate
@@ -33,6 +34,7 @@ COMMANDS = (
     data,
     migrate,
     policy,
+    keys,
     fleet,
     doctor,
     health,

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
@@ -18,6 +18,23 @@ class ReloadFields(TypedDict, total=False):
     """Optional fields of `ReloadPolicySetRequest`."""
 
     validate_only: bool
+    etag: str
+    request_id: str
+    comment: str
+    allow_shrink: bool
+
+
+class KeyFields(TypedDict, total=False):
+    """Optional fields of `CreateApiKeyRequest`. Without `expire_time` the key does not end."""
+
+    expire_time: datetime
+    description: str
+    request_id: str
+
+
+class RollbackFields(TypedDict, total=False):
+    """Optional fields of `RollbackPolicySetRequest`."""
+
     etag: str
     request_id: str
     comment: str
@@ -65,6 +82,26 @@ class AdminClient(Client):
         request = build(pb.ValidatePolicySetRequest, {"inline": _inline(documents)})
         return await self._connection.call(self._stub.ValidatePolicySet, request)
 
+    async def diff(
+        self,
+        documents: Sequence[policy_pb2.PolicyDocument] | None = None,
+        generation: int = 0,
+        base_generation: int = 0,
+    ) -> pb.DiffPolicySetResponse:
+        """What documents, or an earlier generation, would change against `base_generation` (0: the one in force)."""
+        values = {"inline": _inline(documents), "generation": generation, "base_generation": base_generation}
+        return await self._connection.call(self._stub.DiffPolicySet, build(pb.DiffPolicySetRequest, values))
+
+    async def rollback(
+        self, generation: int, wait_for_acks_s: float = 0.0, **fields: Unpack[RollbackFields]
+    ) -> pb.RollbackPolicySetResponse:
+        """Puts the documents of an earlier generation in force again; API keys stay as they are."""
+        values: dict[str, Any] = {**fields, "generation": generation}
+        values["request_id"] = values.get("request_id") or uuid4().hex
+        values["wait_for_acks"] = timedelta(seconds=wait_for_acks_s) if wait_for_acks_s else None
+        request = build(pb.RollbackPolicySetRequest, values)
+        return await self._connection.call(self._stub.RollbackPolicySet, request, wait_for_acks_s)
+
     async def revision(self, generation: int = 0) -> policy_pb2.PolicyRevision:
         """One revision with its documents; 0 is the one in force."""
         request = build(pb.GetPolicySetRevisionRequest, {"generation": generation})
@@ -108,6 +145,35 @@ class AdminClient(Client):
         async with aclosing(self._connection.stream(self._stub.WatchDataPlaneStatuses, request)) as answers:
             async for answer in answers:
                 yield answer
+
+    async def create_key(self, principal: str, **fields: Unpack[KeyFields]) -> pb.CreateApiKeyResponse:
+        """Makes an API key; `secret` has it, this once.
+
+        It is empty when an earlier attempt of this call made the key and its answer was lost: revoke that one then.
+        """
+        values: dict[str, Any] = {**fields, "principal": principal}
+        values["request_id"] = values.get("request_id") or uuid4().hex
+        return await self._connection.call(self._stub.CreateApiKey, build(pb.CreateApiKeyRequest, values))
+
+    async def keys(
+        self, principal: str = "", *, include_ended: bool = False, page_size: int = 0
+    ) -> AsyncIterator[policy_pb2.ApiKey]:
+        """API keys without their secrets, newest first; those of one principal if it is named."""
+        values = {"principal": principal, "include_ended": include_ended, "page_size": page_size}
+        request = build(pb.ListApiKeysRequest, values)
+        while True:
+            page = await self._connection.call(self._stub.ListApiKeys, request)
+            for key in page.api_keys:
+                yield key
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def revoke_key(self, key_id: str, comment: str = "", wait_for_acks_s: float = 0.0) -> pb.RevokeApiKeyResponse:
+        """Makes a key worthless; waits up to `wait_for_acks_s` (0 to 60) until the data planes know."""
+        wait = timedelta(seconds=wait_for_acks_s) if wait_for_acks_s else None
+        request = build(pb.RevokeApiKeyRequest, {"key_id": key_id, "comment": comment, "wait_for_acks": wait})
+        return await self._connection.call(self._stub.RevokeApiKey, request, wait_for_acks_s)
 
 
 def _inline(documents: Sequence[policy_pb2.PolicyDocument] | None) -> pb.InlineDocuments | None:
