@@ -148,8 +148,10 @@ class RecordStore(RecordReads, Outbox, Backend, Protocol):
         """An operation by name, if it is known and has not expired."""
         ...
 
-    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
-        """Operations by name above `after_name`."""
+    async def list_operations(
+        self, after_name: str, page_size: int, deadline_s: float, principal_id: str = ""
+    ) -> list[OperationRecord]:
+        """Operations by name above `after_name`: those of a principal, or of all for ""."""
         ...
 
     async def count(self, deadline_s: float) -> int:

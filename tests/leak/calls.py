@@ -178,9 +178,9 @@ def listing(draws: Draws, principal: Principal) -> Asked:
     if draws.chance(0.3):
         request.filter.CopyFrom(draws.filter())
     request.page_token = draws.page_token(method)
-    pages = [each for each in draws.seen.pages if each[0] == method]
-    if pages and draws.chance(0.3):  # the very query of a page, with its token: of his own, or of somebody else's
-        _, asked, token = draw.choice(pages)
+    page = draws.next_page(method, principal)
+    if page is not None:
+        asked, token = page
         request = pb.ListMemoriesRequest.FromString(asked)
         request.page_token = token
     return Asked(method, principal, request, listing_needs(request))
@@ -311,7 +311,10 @@ _SHARES: Mapping[str, int] = {"WriteMemory": 8, "BatchWriteMemories": 2, "Search
 
 
 def drawn(draws: Draws, principal: Principal) -> Asked:
-    """A call at random; the more frequent ones are those that hold content."""
+    """A call at random; the more frequent ones are those that hold content. Some are made again, word for word."""
+    again = draws.seen.made[principal.name]
+    if again and draws.chance(0.08):
+        return draws.random.choice(again)
     methods: Sequence[str] = tuple(GENERATORS)
     shares = [_SHARES.get(name.rpartition("/")[2], 1) for name in methods]
     return GENERATORS[draws.random.choices(methods, shares)[0]](draws, principal)

@@ -4,13 +4,14 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from google.protobuf import struct_pb2
 
 from memplane.v1 import memory_pb2
 from tests.leak.truth import Truth
 from tests.leak.words import Words
-from tests.leak.world import ABOVE, TENANTS, Principal, World, near_misses
+from tests.leak.world import ABOVE, READ, TENANTS, Principal, World, near_misses
 
 FILTER_FIELDS = ("tags", "category", "kind", "layer", "subject_id", "session_id", "metadata.note", "speaker", "pool")
 TOPICS = ("ladder", "pump", "invoice", "contract", "drink", "budget", "password", "holiday", "梯子", "发票")
@@ -18,9 +19,13 @@ TOPICS = ("ladder", "pump", "invoice", "contract", "drink", "budget", "password"
 
 @dataclass
 class Seen:
-    """What answers gave to whom: of use to others, if anything were wrong. `pages`: (method, request, token)."""
+    """What answers gave to whom: of use to others, if anything were wrong.
 
-    pages: list[tuple[str, bytes, str]] = field(default_factory=list)
+    `pages`: (method, whose, request, token). `made`: changes under a request_id, by principal, to be made again.
+    """
+
+    pages: list[tuple[str, str, bytes, str]] = field(default_factory=list)
+    made: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     request_ids: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     operations: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -46,6 +51,9 @@ class Draws:
         """A namespace for one of his calls: his own, more often than not."""
         root = principal.tenant or self.random.choice(TENANTS)
         drawn = self.random.random()
+        open_ones = [name for name in self.world.namespaces if self.world.may(principal, READ, name)]
+        if drawn < 0.5 and open_ones:
+            return self.random.choice(open_ones)
         if drawn < 0.8:
             return self.random.choice(self.world.namespaces_of(root))
         if drawn < 0.9:
@@ -123,13 +131,22 @@ class Draws:
         drawn = self.random.random()
         if drawn < 0.6 or not self.seen.pages:
             return ""
-        same = [token for name, _, token in self.seen.pages if name == method]
-        tokens = same if same and drawn < 0.85 else [token for _, _, token in self.seen.pages]
+        same = [page[-1] for page in self.seen.pages if page[0] == method]
+        tokens = same if same and drawn < 0.85 else [page[-1] for page in self.seen.pages]
         token = self.random.choice(tokens)
         if drawn < 0.95:
             return token
         place = self.random.randrange(len(token))
         return token[:place] + self.random.choice("AZaz09_-") + token[place + 1 :]
+
+    def next_page(self, method: str, principal: Principal) -> tuple[bytes, str] | None:
+        """Now and then the very query of a page with its token: of his own, or of somebody else's."""
+        pages = [page for page in self.seen.pages if page[0] == method]
+        own = [page for page in pages if page[1] == principal.name]
+        if not pages or not self.chance(0.4):
+            return None
+        *_, request, token = self.random.choice(own if own and self.chance(0.5) else pages)
+        return request, token
 
     def consistency_token(self) -> str:
         """None, or one that anybody was given, or one that nobody was."""

@@ -13,7 +13,7 @@ from google.longrunning import operations_pb2
 
 from memplane.v1 import memory_service_pb2 as pb
 from tests.integration.harness import KEEP_ALL
-from tests.leak.calls import Asked, drawn
+from tests.leak.calls import GENERATORS, MEMORY, Asked, drawn
 from tests.leak.draws import Draws
 from tests.leak.judge import Judge, Verdicts, query_of
 from tests.leak.line import Answer, Line
@@ -40,7 +40,8 @@ def unspoilt(_ports: dict[str, Any]) -> None:
 class Plan:
     """How long, from which seed; `conditions`: principals with conditions on kind, layer and sensitivity, too.
 
-    It ends after `seconds` or `rounds`, whichever comes first. `until_fault`: with the first fault.
+    It ends after `seconds` or `rounds`, whichever comes first. `until_fault`: with the first fault. `watches_ports`
+    False: what adapters hand out is not looked at, answers alone are.
     """
 
     seed: int
@@ -48,7 +49,7 @@ class Plan:
     rounds: int = 1_000_000
     conditions: bool = True
     until_fault: bool = False
-    faults: bool = True
+    watches_ports: bool = True
 
 
 class Run:
@@ -67,6 +68,7 @@ class Run:
     async def go(self) -> None:
         """All the rounds."""
         until_s = monotonic() + self._plan.seconds
+        await self._sweep()
         for _ in range(self._plan.rounds):
             if monotonic() > until_s or (self._plan.until_fault and self._verdicts.faults):
                 break
@@ -74,16 +76,24 @@ class Run:
         for what in self._draws.truth.misplaced:
             self._verdicts.report("misplaced", what)
 
+    async def _sweep(self) -> None:
+        """Each RPC once by who may do most, so that there is something to be seen, and none is left out."""
+        writers = [each for each in self._draws.world.principals if each.name.endswith("writer")]
+        for caller in (*writers, ADMIN):
+            self._draws.truth.round += 1
+            fill = [GENERATORS[f"{MEMORY}/BatchWriteMemories"]] * 4
+            for generate in (*fill, *GENERATORS.values()):
+                await self._together([generate(self._draws, caller)])
+
     async def _round(self) -> None:
         draws = self._draws
         draws.truth.round += 1
         self._shake()
         callers = [self._caller() for _ in range(AT_ONCE)]
         calls = [drawn(draws, caller) for caller in callers]
+        questions = [each for each in calls if each.any_of]
         if draws.chance(0.25):  # both tenants ask the same at once, and then again
-            calls += [
-                Asked(each.method, self._caller(), each.request, any_of=each.any_of) for each in calls if each.any_of
-            ]
+            calls += [Asked(each.method, self._caller(), each.request, any_of=each.any_of) for each in questions]
         await self._together(calls)
         if draws.chance(0.25):
             await self._together([each for each in calls if each.any_of])
@@ -111,15 +121,17 @@ class Run:
             self._judge.judge(asked, answer)
 
     def _prepare(self, asked: Asked) -> None:
-        self._draws.truth.asked_by(asked.principal, asked.request.SerializeToString())
         for namespace, part in asked.plants:
             self._draws.truth.plant(namespace, part.SerializeToString())
+            self._draws.truth.written_by(asked.principal, part.SerializeToString())
 
     def _note(self, asked: Asked, answer: Answer) -> None:
         """Keeps what others may try to use."""
         seen, name = self._draws.seen, asked.method.rpartition("/")[2]
         if answer.code is not grpc.StatusCode.OK:
             return
+        if getattr(asked.request, "request_id", ""):
+            seen.made[asked.principal.name].append(asked)
         seen.asked.append((asked.method, asked.request.SerializeToString()))
         for operation in _operations_in(name, answer.messages[0]):
             if self._draws.truth.operations.setdefault(operation, asked.principal.name) == asked.principal.name:
@@ -128,7 +140,9 @@ class Run:
             response: Any = _RESPONSES[name].FromString(answer.messages[0])
             if getattr(response, "next_page_token", ""):
                 self._draws.truth.pages[response.next_page_token] = (asked.principal.name, query_of(asked))
-                seen.pages.append((asked.method, asked.request.SerializeToString(), response.next_page_token))
+                seen.pages.append(
+                    (asked.method, asked.principal.name, asked.request.SerializeToString(), response.next_page_token)
+                )
             if getattr(response, "consistency_token", ""):
                 seen.tokens.append(response.consistency_token)
 
@@ -171,7 +185,7 @@ class Run:
             self._broken_for -= 1
             if not self._broken_for:
                 made.mend()
-        elif self._plan.faults and draws.chance(0.08):
+        elif draws.chance(0.08):
             self._broken_for = draws.random.randrange(1, 8)
             for name in draws.random.sample(BREAKABLE, draws.random.choice((1, 1, 2))):
                 made.switches[name].down = {"all"}
@@ -208,13 +222,18 @@ def policy_of(world: World) -> Mapping[str, Any]:
     return {**KEEP_ALL, "namespace_policy": {"shared_pool_approval": False}, "rbac": world.rbac()}
 
 
+def _unheard(_sort: str, _what: str) -> None:
+    """Passes over what the ports' watchers find."""
+
+
 async def run(plan: Plan, opened: Open, spoil: Spoil = unspoilt) -> Verdicts:
     """The verdict on a plane over these stores."""
     draw = random.Random(plan.seed)
     words = Words(draw)
     world = World(plan.conditions, {root: words.marker() for root in TENANTS})
     truth, verdicts = Truth(world), Verdicts()
-    async with watched_plane(opened, truth, verdicts.report, spoil, policy_of(world)) as made:
+    report = verdicts.report if plan.watches_ports else _unheard
+    async with watched_plane(opened, truth, report, spoil, policy_of(world)) as made:
         async with grpc.aio.insecure_channel(made.plane.address) as channel:
             await Run(plan, Draws(draw, world, truth, words), verdicts, made, Line(channel)).go()
         verdicts.checks["ports"] = sum(each.checked for each in made.watched.values())

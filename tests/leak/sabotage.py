@@ -80,7 +80,6 @@ def without_principal(names: Sequence[str]) -> Spoil:
 
 ONE_ADAPTER: dict[str, Spoil] = {
     "vector search": forgetful(vectors=("search",)),
-    "vector rows": forgetful(vectors=("rows",)),
     "text search": forgetful(texts=("search",)),
     "rows by id": forgetful(records=("fetch",), vectors=("search",)),
     "one memory": forgetful(records=("get",)),
@@ -92,3 +91,14 @@ ONE_ADAPTER: dict[str, Spoil] = {
     "the same content": forgetful(records=("find_same_content", "find_contents", "find_fact")),
 }
 """A scope condition dropped in one adapter each; `rows by id` needs an index that proposes them, too."""
+
+ALL_READS = ("fetch", "get", "list_memories", "list_versions", "get_version", "pending", "history", "most_used")
+SEEN_IN_ANSWERS: dict[str, Spoil] = {
+    "every adapter": forgetful(records=ALL_READS, vectors=("search", "rows"), texts=("search", "rows")),
+    "lists": ONE_ADAPTER["lists"],
+    "one memory": ONE_ADAPTER["one memory"],
+    "the past": ONE_ADAPTER["the past"],
+    "cached answers": ONE_ADAPTER["cached answers"],
+    "the same content": ONE_ADAPTER["the same content"],
+}
+"""Of these the answers alone tell, with nobody watching the ports."""

@@ -15,9 +15,9 @@ from tests.leak.world import FORGET, READ, WRITE, Cell, Principal, World
 
 @dataclass(frozen=True)
 class Version:
-    """A memory as it once was."""
+    """A memory as it was from some round on."""
 
-    number: int
+    since: int
     cell: Cell
     markers: frozenset[bytes]
 
@@ -32,15 +32,19 @@ class Entry:
     gone: str = ""
     gone_round: int = 0
 
-    @property
-    def markers(self) -> frozenset[bytes]:
-        """Those of all its versions."""
-        return frozenset(marker for version in self.versions for marker in version.markers)
+    def current(self, now: int) -> list[Version]:
+        """What it may be in a round: as it stood when that began, and as it was made in it."""
+        before = [version for version in self.versions if version.since < now]
+        return [*before[-1:], *(version for version in self.versions if version.since >= now)]
 
 
 @dataclass
 class Truth:
-    """Everything that there is. `round` counts the steps of the run: what is forgotten in one may still be seen in it."""
+    """Everything that there is.
+
+    `round` counts the steps of the run: what is forgotten in one may still be seen in it. `own`: who wrote a marker
+    himself. `operations`: whose each is. `pages`: whose query a page token belongs to.
+    """
 
     world: World
     round: int = 0
@@ -57,8 +61,8 @@ class Truth:
         for marker in MARKER.findall(request):
             self.planted[marker].add(namespace)
 
-    def asked_by(self, principal: Principal, request: bytes) -> None:
-        """What somebody says himself is no secret to him."""
+    def written_by(self, principal: Principal, request: bytes) -> None:
+        """What somebody writes himself is no secret to him."""
         for marker in MARKER.findall(request):
             self.own[marker].add(principal.name)
 
@@ -74,7 +78,7 @@ class Truth:
             if namespace not in self.planted[marker] and marker not in self._labels():
                 where = sorted(self.planted[marker])
                 self.misplaced.append(f"{marker.decode()}, put into {where}, was stored in {namespace}")
-        entry.versions.append(Version(message.version, _cell(message), markers))
+        entry.versions.append(Version(self.round, _cell(message), markers))
 
     def forgotten(self, memory_id: str, how: str) -> None:
         """A memory was forgotten SOFT or HARD."""
@@ -106,7 +110,7 @@ class Truth:
         if entry is None:
             return False
         writes = (self.world.may(principal, each, entry.namespace) for each in (WRITE, FORGET))
-        return any(writes) or self._reads(principal, entry.namespace, entry.versions)
+        return any(writes) or self._reads(principal, entry, entry.versions)
 
     def hidden_from(self, principal: Principal) -> list[str]:
         """Ids of memories that are none of his business."""
@@ -122,10 +126,16 @@ class Truth:
         if entry.gone == "SOFT" and entry.gone_round < self.round and not forgotten_too:
             return False
         versions = [version for version in entry.versions if not marker or marker in version.markers]
-        return self._reads(principal, entry.namespace, versions)
+        return self._reads(principal, entry, versions)
 
-    def _reads(self, principal: Principal, namespace: str, versions: Iterable[Version]) -> bool:
-        return any(self.world.may(principal, READ, namespace, version.cell) for version in versions)
+    def _reads(self, principal: Principal, entry: Entry, versions: Iterable[Version]) -> bool:
+        """An old version may be read by who may read it and the memory as it stands, or stood when the round began."""
+        return any(self._may(principal, entry, each) for each in versions) and any(
+            self._may(principal, entry, each) for each in entry.current(self.round)
+        )
+
+    def _may(self, principal: Principal, entry: Entry, version: Version) -> bool:
+        return self.world.may(principal, READ, entry.namespace, version.cell)
 
     def _labels(self) -> Mapping[bytes, str]:
         labels = self.world.labels.items()

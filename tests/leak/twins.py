@@ -1,4 +1,4 @@
-"""Pairs of calls that must look alike: one asks for what is there and not the caller's, the other for what is nowhere."""
+"""Pairs of calls that must look alike: one asks for what is there and not one's own, the other for what is nowhere."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -172,7 +172,7 @@ async def borrowed_request_id(draws: Draws, principal: Principal, line: Line) ->
         content = " ".join(draws.words.marker() for _ in range(6))
         request = pb.WriteMemoryRequest(namespace=namespace, content=content, request_id=request_id)
         draws.truth.plant(namespace, request.SerializeToString())
-        draws.truth.asked_by(principal, request.SerializeToString())
+        draws.truth.written_by(principal, request.SerializeToString())
         draws.seen.request_ids[principal.name].append(request_id)
         answer = await line.send(f"{MEMORY}/WriteMemory", request.SerializeToString(), principal.key)
         came_to.append((answer.code.name, answer.told, _action(answer)))

@@ -113,11 +113,14 @@ class InMemoryRecordStore(InMemoryMarkers):
         found = self._tables.operations.get(name)
         return found if found and self._stands(found) else None
 
-    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
+    async def list_operations(
+        self, after_name: str, page_size: int, deadline_s: float, principal_id: str = ""
+    ) -> list[OperationRecord]:
         """See the port."""
         self._check(deadline_s)
-        known = sorted(self._tables.operations.items())
-        return [item for name, item in known if name > after_name and self._stands(item)][:page_size]
+        known = [item for name, item in sorted(self._tables.operations.items()) if name > after_name]
+        owned = [item for item in known if principal_id in ("", item.principal_id)]
+        return [item for item in owned if self._stands(item)][:page_size]
 
     def _stands(self, operation: OperationRecord) -> bool:
         return operation.expire_time_us > self._tables.time_us

@@ -32,6 +32,13 @@ _LIST = fill(
     " ORDER BY name LIMIT %(page_size)s::bigint",
     names=_NAMES,
 )
+_LIST_OWN = fill(
+    "SELECT {names} FROM memplane.operations"
+    " WHERE principal_id = %(principal)s::text AND name > %(after)s::text"
+    " AND expire_time_us > (SELECT memplane.now_us())"
+    " ORDER BY name LIMIT %(page_size)s::bigint",
+    names=_NAMES,
+)
 _MARKER = "SELECT value FROM memplane.markers WHERE name = %(name)s::text"
 _SAVE_MARKER = """
 INSERT INTO memplane.markers (name, value) VALUES (%(name)s, %(value)s)
@@ -67,9 +74,12 @@ class PostgresOperations:
         rows = await self._run(_FIND, {"name": name}, deadline_s)
         return OperationRecord(*rows[0]) if rows else None
 
-    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
+    async def list_operations(
+        self, after_name: str, page_size: int, deadline_s: float, principal_id: str = ""
+    ) -> list[OperationRecord]:
         """See the port."""
-        rows = await self._run(_LIST, {"after": after_name, "page_size": page_size}, deadline_s)
+        given = {"after": after_name, "page_size": page_size, "principal": principal_id}
+        rows = await self._run(_LIST_OWN if principal_id else _LIST, given, deadline_s)
         return [OperationRecord(*row) for row in rows]
 
     async def marker(self, name: str, deadline_s: float) -> int:

@@ -27,6 +27,12 @@ _LIST = fill(
     names=_NAMES,
     now=NOW_US,
 )
+_LIST_OWN = fill(
+    "SELECT {names} FROM operations WHERE principal_id = ? AND name > ? AND expire_time_us > {now}"
+    " ORDER BY name LIMIT ?",
+    names=_NAMES,
+    now=NOW_US,
+)
 _SAVE_MARKER = """
 INSERT INTO markers (name, value) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
@@ -56,8 +62,10 @@ def find(connection: sqlite3.Connection, name: str) -> OperationRecord | None:
     return _from(row) if row else None
 
 
-def page(connection: sqlite3.Connection, after_name: str, page_size: int) -> list[OperationRecord]:
+def page(connection: sqlite3.Connection, after_name: str, page_size: int, principal_id: str) -> list[OperationRecord]:
     """See RecordStore.list_operations."""
+    if principal_id:
+        return [_from(row) for row in connection.execute(_LIST_OWN, (principal_id, after_name, page_size))]
     return [_from(row) for row in connection.execute(_LIST, (after_name, page_size))]
 
 

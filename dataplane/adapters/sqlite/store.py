@@ -133,9 +133,11 @@ class SqliteRecordStore:
         """See the port."""
         return self._readers.now(partial(operation_statements.find, name=name), deadline_s)
 
-    async def list_operations(self, after_name: str, page_size: int, deadline_s: float) -> list[OperationRecord]:
+    async def list_operations(
+        self, after_name: str, page_size: int, deadline_s: float, principal_id: str = ""
+    ) -> list[OperationRecord]:
         """See the port."""
-        read = partial(operation_statements.page, after_name=after_name, page_size=page_size)
+        read = partial(operation_statements.page, after_name=after_name, page_size=page_size, principal_id=principal_id)
         return await self._readers.later(read, deadline_s)
 
     async def record_accesses(self, accesses: Sequence[AccessRecord], deadline_s: float) -> None:

@@ -72,6 +72,18 @@ async def test_operations_are_listed_by_name_in_pages(store: RecordStore, deadli
     assert await store.list_operations("operations/3", 2, deadline_s) == []
 
 
+async def test_operations_of_one_principal_are_listed_without_those_of_others(
+    store: RecordStore, deadline_s: float
+) -> None:
+    names = ("ann", "bob", "ann", "bob", "ann")
+    operations = [operation_of(f"operations/{number}", principal_id=name) for number, name in enumerate(names)]
+    await store.save_operations(operations, deadline_s)
+    first = await store.list_operations("", 2, deadline_s, "ann")
+    assert [item.name for item in first] == ["operations/0", "operations/2"]
+    assert await store.list_operations("operations/2", 2, deadline_s, "ann") == [operations[4]]
+    assert await store.list_operations("", 2, deadline_s, "eve") == []
+
+
 async def test_the_store_itself_can_be_read_and_tells_what_it_is(store: RecordStore, deadline_s: float) -> None:
     reads = await store.reads(0, deadline_s)
     assert await reads.last_position(deadline_s) == 0

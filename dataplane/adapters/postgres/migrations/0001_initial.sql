@@ -194,6 +194,7 @@ CREATE TABLE memplane.operations (
 );
 
 CREATE INDEX operations_expiring ON memplane.operations (expire_time_us);
+CREATE INDEX operations_own ON memplane.operations (principal_id, name);
 
 -- `memory_id` NULL: nothing was stored (a refused write).
 CREATE TABLE memplane.decisions (

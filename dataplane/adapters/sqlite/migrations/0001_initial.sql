@@ -174,6 +174,7 @@ CREATE TABLE operations (
 ) STRICT;
 
 CREATE INDEX operations_expiring ON operations (expire_time_us);
+CREATE INDEX operations_own ON operations (principal_id, name);
 
 -- `memory_id` NULL: nothing was stored (a refused write).
 CREATE TABLE decisions (
