@@ -80,6 +80,7 @@ class Plane:
     write_line: WaitingLine
     codes: list[grpc.StatusCode] = field(default_factory=list)
     snapshot: PolicySnapshot | None = None
+    tls_port: int = 0
 
     @property
     def embedder(self) -> Embedder:
@@ -138,12 +139,15 @@ async def running_plane(
         admission = CallAdmission(callers, limiter, lambda _outcome, _seconds: None)
         server = new_server([ErrorInterceptor(lambda _method, code, _seconds: codes.append(code), admission)])
         port = bind(server, "127.0.0.1:0")
+        credentials = stores.get("credentials")
+        tls_port = 0 if credentials is None else server.add_secure_port("127.0.0.1:0", credentials)
         address = f"127.0.0.1:{port}"
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(address))
         stub = MemoryServiceStub(channel)
         plane = Plane(
             address, stub, made, wired.projectors, wired.recorder, clock, admission.reads, admission.writes, codes
         )
+        plane.tls_port = tls_port
         plane.use(KEEP_ALL if policy is None else policy)
         service = MemoryService(wired.pipelines, callers, clock, lambda: plane.embedder.dimension)
         add_MemoryServiceServicer_to_server(service, server)
