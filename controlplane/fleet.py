@@ -53,6 +53,7 @@ class Node:
     confirmed_us: int = 0
     change: int = 0
     report: policy_pb2.NodeReport = field(default_factory=policy_pb2.NodeReport)
+    essence: bytes = b""
 
     @property
     def connected(self) -> bool:
@@ -125,9 +126,8 @@ class Fleet:
         node.last_seen_us = now_us
         self._confirm(node, now_us)
         if report is not None:
-            is_news = essence(report) != essence(node.report)
-            node.report = report
-            if is_news:
+            before, node.essence, node.report = node.essence, essence(report), report
+            if node.essence != before:
                 self._announce(node)
 
     def tells(self, node_id: str, serves: Target, now_us: int) -> None:
@@ -279,7 +279,7 @@ class Fleet:
 
 
 def _carry_over(known: Node, node: Node) -> None:
-    node.ack_us, node.report = known.ack_us, known.report
+    node.ack_us, node.report, node.essence = known.ack_us, known.report, known.essence
     if node.serves == known.serves:
         node.confirmed_us = known.confirmed_us
     node.refused = {version: why for version, why in known.refused.items() if version != node.serves.version}

@@ -5,7 +5,7 @@ because its database is away helps nobody. READS needs the record store, or inde
 it (`pipelines.without_records`). WRITES needs a record store that takes them, or a durable queue. A record store that
 reads and takes no writes, as on a full disk, leaves READS serving. One small write may still find a place in SQLite's
 log when larger ones fail: so free space is looked at, too. A stale policy ends READS and WRITES, or WRITES alone, where
-`degradation_policy.stale_action` says so.
+`degradation_policy.stale_action` says so, and POLICY in any case.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ log = logging.getLogger("memplane.dataplane.health")
 
 READS = "memplane.v1.MemoryService"
 WRITES = "memplane.v1.MemoryService.Write"
+POLICY = "memplane.v1.Policy"
+"""SERVING while there is a policy that is not stale."""
 CHECK_INTERVAL_S = 2.0
 WRITE_CHECK_S = 5.0
 """How long the check's own write may wait behind others. Unmeasured."""
@@ -77,6 +79,7 @@ class HealthChecks:
     async def look(self) -> None:
         """Looks once."""
         self._note_stale(self._holder.stale_action)
+        await set_health(self._servicer, POLICY, serving=self._holder.current is not None and self._stale is None)
         no_reads = await _problem_of(self._read())
         await set_health(self._servicer, "", serving=True)
         await self._set(READS, no_reads and await _problem_of(self._parts.without_records(_in_s(CHECK_INTERVAL_S))))

@@ -22,6 +22,7 @@ LAG_ROWS = 1000
 """Outbox rows behind which an index is called late. Unmeasured."""
 CALL_TIMEOUT_S = 5.0
 FOLDER_SERVICE = "memplane.v1.PolicyFolder"
+POLICY_SERVICE = "memplane.v1.Policy"
 
 STORE_ADVICE = "see the record store's line below"
 FILE_ADVICE = "free the disk or make it writable; the data plane's log says more"
@@ -106,8 +107,9 @@ async def _ask_data_plane(session: Session, channel: grpc.aio.Channel) -> list[F
         return [alive]
     reads = await is_serving(channel, WRITE_SERVICE.removesuffix(".Write"))
     writes = await is_serving(channel, WRITE_SERVICE)
+    is_stale = await serving_state(channel, POLICY_SERVICE) is False
     refusal = None if reads else await _refusal(session, channel)
-    return [alive, *judge_service(reads, writes, refusal)]
+    return [alive, *judge_service(reads, writes, refusal, is_stale)]
 
 
 async def _refusal(session: Session, channel: grpc.aio.Channel) -> RpcError | None:
@@ -121,22 +123,27 @@ async def _refusal(session: Session, channel: grpc.aio.Channel) -> RpcError | No
     return None
 
 
-def judge_service(reads: bool, writes: bool, refusal: RpcError | None) -> list[Finding]:
-    """What a data plane that is alive does. `refusal` is how it refuses a call while it serves no reads."""
+def judge_service(reads: bool, writes: bool, refusal: RpcError | None, is_stale: bool = False) -> list[Finding]:
+    """What a data plane that is alive does. `refusal` is how it refuses a call while it serves no reads.
+
+    `is_stale`: it says that its policy is not there, or was not confirmed for too long.
+    """
     policy, read, write = "data plane has a policy", "data plane answers reads", "data plane takes writes"
-    if refusal is not None and refusal.reason == "POLICY_NOT_LOADED":
+    reason = "" if refusal is None else refusal.reason
+    if refusal is not None and reason == "POLICY_NOT_LOADED":
         advice = ABSENCE_ADVICE.get(dict(refusal.facts).get("cause", ""), "see its log")
         waits = [Finding(each, False, "not without a policy", "see the line above") for each in (read, write)]
         return [Finding(policy, False, refusal.message, advice), *waits]
-    if refusal is not None and refusal.reason == "POLICY_STALE":
-        waits = [Finding(each, False, "not with a stale policy", "see the line above") for each in (read, write)]
-        return [Finding(policy, False, refusal.message, STALE_ADVICE), *waits]
+    stale = "not confirmed for longer than degradation_policy.stale_after_s" if is_stale else ""
     unread = "" if reads else "its record store does not answer" if refusal is None else refusal.sentence()
-    unwritten = "" if writes else "not without reads" if unread else "its record store takes no writes"
+    unwritten = (
+        "not without reads" if unread else "its policy is stale" if stale else "its record store takes no writes"
+    )
+    advice = "see the line above" if reason == "POLICY_STALE" or (stale and reads) else STORE_ADVICE
     return [
-        Finding(policy, True, "yes"),
-        Finding(read, reads, unread or "yes", "" if reads else STORE_ADVICE),
-        Finding(write, writes, unwritten or "yes", "" if writes else STORE_ADVICE),
+        Finding(policy, not stale, stale or "yes", STALE_ADVICE if stale else ""),
+        Finding(read, reads, unread or "yes", "" if reads else advice),
+        Finding(write, writes, "yes" if writes else unwritten, "" if writes else advice),
     ]
 
 

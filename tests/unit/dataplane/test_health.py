@@ -6,7 +6,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2
 
 from dataplane.errors import BackendUnavailable
-from dataplane.health import LEAST_FREE_BYTES, READS, WRITES, HealthChecks, HealthParts
+from dataplane.health import LEAST_FREE_BYTES, POLICY, READS, WRITES, HealthChecks, HealthParts
 from dataplane.policy_holder import PolicyHolder, PolicyOrigin
 from dataplane.report import Calls, Reporter
 from memplane.policy.degradation import StaleAction
@@ -152,8 +152,15 @@ async def test_a_stale_policy_ends_what_it_says_and_is_logged_once(
     for _ in range(2):
         found, _ = await looking.look()
         assert found == expected
+        assert await policy_state(looking) is False
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert looking.reporter.report().stale_action == action
     looking.holder.confirm("sha256:1", 1)
     assert (await looking.look())[0] == {"": True, READS: True, WRITES: True}
+    assert await policy_state(looking) is True
     assert looking.reporter.report().stale_action == ""
+
+
+async def policy_state(looking: Looking) -> bool:
+    answer = await looking.servicer.Check(health_pb2.HealthCheckRequest(service=POLICY), None)  # type: ignore[arg-type]
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

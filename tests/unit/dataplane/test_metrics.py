@@ -15,7 +15,7 @@ def report() -> policy_pb2.NodeReport:
     )
     backend.problems.add(code="YELLOW", message="copies are missing")
     backend.breakers.add(operations="reads", state=policy_pb2.BREAKER_STATE_OPEN, opened_count=3)
-    return policy_pb2.NodeReport(backends=[backend], memory_count=12)
+    return policy_pb2.NodeReport(backends=[backend], memory_count=12, stale_action="deny")
 
 
 def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_background() -> None:
@@ -24,6 +24,7 @@ def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_backgroun
     metrics.observe_stage("rank", 0.001)
     metrics.observe_backend("text_index", "search", "unavailable", 0.2)
     metrics.observe_admission("refused", 0.2)
+    metrics.tell_of_policy_age(lambda: 61.5)
     metrics.tell_of_line({"waiting_calls": lambda: 5})
     metrics.tell_of(report, lambda: 3, lambda: {"records_dropped": 4})
     with (
@@ -38,6 +39,9 @@ def test_a_scrape_has_calls_stages_backends_and_what_went_wrong_in_the_backgroun
         'memplane_admission_wait_seconds_count{outcome="refused"} 1.0',
         'memplane_admission{what="waiting_calls"} 5.0',
         "memplane_policy_generation 3.0",
+        "memplane_policy_age_seconds 61.5",
+        'memplane_policy_stale{action="deny"} 1.0',
+        'memplane_policy_stale{action="serve"} 0.0',
         "memplane_memories 12.0",
         'memplane_backend_lag{adapter="elasticsearch",backend="text_index"} 7.0',
         'memplane_backend_dead_letters{adapter="elasticsearch",backend="text_index"} 2.0',

@@ -418,3 +418,13 @@ async def test_the_age_is_kept_beside_every_policy_that_is_taken(plane: Plane) -
             noted = age_file(options).read()
             assert noted is not None
             assert (noted.generation, noted.noted_us, noted.age_s < 60.0) == (generation, 42, True)
+
+
+async def test_a_control_plane_that_accepts_the_stream_and_never_answers_confirms_nothing(plane: Plane) -> None:
+    scripted, options = plane
+    LastGoodFile(options.last_good_file).write(stale_snapshot(3))
+    age_file(options).write(AgeNote(3, 3_600.0, 42))
+    async with streaming(replace(options, silence_s=0.2)) as (holder, stream):
+        await eventually(lambda: scripted.streams, lambda count: count >= 2)
+        assert stream.failure_count >= 1
+        assert (holder.control_plane_connected, holder.heard_time_us, holder.stale_action) == (False, 0, "deny")

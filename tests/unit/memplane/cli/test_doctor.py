@@ -94,6 +94,27 @@ def test_with_a_policy_the_record_store_is_judged(reads, writes, details):
 
 
 @pytest.mark.parametrize(
+    ("reads", "writes", "oks"),
+    [(True, True, [False, True, True]), (True, False, [False, True, False]), (False, False, [False, False, False])],
+    ids=["serve", "read_only", "deny"],
+)
+def test_a_stale_policy_is_told_and_the_record_store_is_not_blamed(reads, writes, oks):
+    refusal = RpcError(grpc.StatusCode.UNAVAILABLE, "not confirmed for too long", Details("POLICY_STALE"))
+    findings = judge_service(reads, writes, None if reads else refusal, is_stale=True)
+    assert [each.ok for each in findings] == oks
+    assert "stale_after_s" in findings[0].detail
+    assert "control plane" in findings[0].advice
+    assert all("record store" not in each.detail + each.advice for each in findings)
+
+
+def test_the_fleet_tells_of_a_stale_policy():
+    answer = fleet()
+    answer.data_planes[0].report.stale_action = "serve"
+    (finding,) = [each for each in judge_fleet(answer) if not each.ok]
+    assert (finding.subject, "stale_action is serve" in finding.detail) == ("data-1 POLICY_STALE", True)
+
+
+@pytest.mark.parametrize(
     ("serving", "error", "ok", "advice"),
     [
         (True, "", [True], ""),
