@@ -63,14 +63,14 @@ class Output:
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Table:
-    """A table for people. Numbers stand to the right."""
-    filled = [[_cell(value) for value in row] for row in rows]
+    """A table for people. Numbers stand to the right; a Text keeps its colour."""
+    filled = [[value if isinstance(value, Text) else Text(_cell(value)) for value in row] for row in rows]
     table = Table(title=title or None, title_justify="left")
     for index, name in enumerate(columns):
-        numeric = bool(filled) and all(_is_number(row[index]) for row in filled)
+        numeric = bool(filled) and all(_is_number(row[index].plain) for row in filled)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=name in WHOLE)
     for row in filled:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*row)
     return table
 
 

@@ -7,28 +7,14 @@ from typing import Any
 import click
 from google.protobuf.json_format import MessageToDict
 
-from memplane.cli.output import Output, enum_name, plain, short_time
+from memplane.cli.output import Output, plain, short_time
 from memplane.cli.policy_cases import test
+from memplane.cli.policy_explain import explain
+from memplane.cli.policy_revisions import diff, rollback, show_accesses
+from memplane.cli.policy_set import FOLDER, has_errors, read_documents, show_diagnostics, style_of
 from memplane.cli.session import Session, connection_options, pass_session, run
 from memplane.v1 import policy_admin_service_pb2 as pb
 from memplane.v1 import policy_pb2
-
-FOLDER = click.argument(
-    "folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="[FOLDER]"
-)
-SUFFIXES = (".yaml", ".yml")
-
-
-def read_documents(folder: Path) -> list[policy_pb2.PolicyDocument]:
-    """The YAML files of a folder as documents, by name.
-
-    Raises:
-        click.UsageError: There is none.
-    """
-    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.name.startswith("."))
-    if not files:
-        raise click.UsageError(f"{folder} holds no .yaml file")
-    return [policy_pb2.PolicyDocument(name=path.name, content=path.read_bytes()) for path in files]
 
 
 @click.group()
@@ -36,7 +22,10 @@ def policy() -> None:
     """Checks, reloads and shows policy."""
 
 
+policy.add_command(explain)
 policy.add_command(test)
+policy.add_command(diff)
+policy.add_command(rollback)
 
 
 @policy.command(
@@ -60,7 +49,7 @@ def validate(session: Session, /, folder: Path | None) -> None:
         session.out.json(plain(response))
     else:
         show_diagnostics(session.out, list(response.diagnostics), response.total_diagnostics)
-        session.out.line(f"valid: {response.version_info}" if response.valid else "not valid", _style(response.valid))
+        session.out.line(f"valid: {response.version_info}" if response.valid else "not valid", style_of(response.valid))
     if not response.valid:
         raise click.exceptions.Exit(1)
 
@@ -69,22 +58,27 @@ def validate(session: Session, /, folder: Path | None) -> None:
     epilog="""\b
 Examples:
   memplane policy reload --wait 10 --comment "fewer hits"   # the folder that the control plane watches
-  memplane policy reload ./policies --dry-run"""
+  memplane policy reload ./policies --dry-run
+  memplane policy reload ./policies --diff                  # who gains or loses access, first"""
 )
 @FOLDER
 @click.option("--dry-run", "validate_only", is_flag=True, help="Check and answer, change nothing.")
+@click.option("--diff", "tells_diff", is_flag=True, help="Tell who gains or loses access before it applies.")
 @click.option("--wait", "wait_s", type=click.FloatRange(0, 60), default=10, show_default=True, help="Seconds for ACKs.")
 @click.option("--comment", default="", help="Why, for the history.")
 @click.option("--etag", default="", help="Reload only if this revision is still in force.")
 @click.option("--allow-shrink", is_flag=True, help="Accept a set that removes namespaces or many grants.")
 @connection_options
 @pass_session
-def reload(session: Session, /, folder: Path | None, wait_s: float, **fields: Any) -> None:
+def reload(session: Session, /, folder: Path | None, wait_s: float, tells_diff: bool, **fields: Any) -> None:
     """Checks a policy set and puts it in force. Exit code 1 when it is refused or a data plane did not follow."""
 
     async def call() -> pb.ReloadPolicySetResponse:
+        documents = read_documents(folder) if folder else None
         async with session.admin() as client:
-            return await client.reload(read_documents(folder) if folder else None, wait_s, **fields)
+            if tells_diff:
+                show_accesses(session.out, await client.diff(documents))
+            return await client.reload(documents, wait_s, **fields)
 
     response = run(call())
     if session.as_json:
@@ -92,8 +86,12 @@ def reload(session: Session, /, folder: Path | None, wait_s: float, **fields: An
     else:
         show_reload(session.out, response)
     refused = not response.accepted and not fields["validate_only"]
-    failed = any(each.severity == policy_pb2.DIAGNOSTIC_SEVERITY_ERROR for each in response.diagnostics)
-    if refused or failed or response.propagation.nacked or (wait_s and response.propagation.pending):
+    if (
+        refused
+        or has_errors(list(response.diagnostics))
+        or response.propagation.nacked
+        or (wait_s and response.propagation.pending)
+    ):
         raise click.exceptions.Exit(1)
 
 
@@ -184,22 +182,12 @@ def effective(session: Session, /, namespace: str, only: str) -> None:
     session.out.table(("path", "value", "from", "layer"), rows)
 
 
-def show_diagnostics(out: Output, diagnostics: list[policy_pb2.PolicyDiagnostic], total: int) -> None:
-    """What is to be said about a set, for people."""
-    for each in diagnostics:
-        place = ":".join(str(part) for part in (each.file, each.line, each.column) if part)
-        severity = enum_name(each, "severity")
-        out.line(f"{place or 'policy set'}: {severity} {each.code}: {each.message}", _style(severity != "ERROR"))
-    if total > len(diagnostics):
-        out.line(f"and {total - len(diagnostics)} more")
-
-
 def show_reload(out: Output, response: pb.ReloadPolicySetResponse) -> None:
     """What became of a reload, for people."""
     show_diagnostics(out, list(response.diagnostics), response.total_diagnostics)
     revision, spread = response.revision, response.propagation
     state = "accepted" if response.accepted else "nothing changed"
-    out.line(f"{state}: generation {revision.generation}, {revision.version_info}", _style(response.accepted))
+    out.line(f"{state}: generation {revision.generation}, {revision.version_info}", style_of(response.accepted))
     out.line(
         f"data planes: {spread.connected} connected, {spread.acked} acknowledged, {spread.nacked} refused, "
         f"{spread.pending} pending" + (f"; {spread.lost} lost ones may serve an older policy" if spread.lost else "")
@@ -215,7 +203,3 @@ def _value(value: policy_pb2.EffectiveValue) -> str:
     plain_value: Any = MessageToDict(value.value)
     whole = isinstance(plain_value, float) and plain_value.is_integer()
     return json.dumps(int(plain_value) if whole else plain_value, ensure_ascii=False)
-
-
-def _style(good: bool) -> str:
-    return "green" if good else "yellow"

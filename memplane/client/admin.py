@@ -32,6 +32,15 @@ class KeyFields(TypedDict, total=False):
     request_id: str
 
 
+class ExplainFields(TypedDict, total=False):
+    """Optional fields of `ExplainDecisionRequest`: what a token claims, and the memory that it is about."""
+
+    claims: Sequence[str]
+    layer: str
+    kind: str
+    sensitivity: str
+
+
 class RollbackFields(TypedDict, total=False):
     """Optional fields of `RollbackPolicySetRequest`."""
 
@@ -122,6 +131,19 @@ class AdminClient(Client):
         """The policy that governs a namespace, and where each value comes from."""
         request = build(pb.GetEffectivePolicyRequest, {"namespace": namespace})
         return await self._connection.call(self._stub.GetEffectivePolicy, request)
+
+    async def explain(
+        self,
+        principal: str,
+        permission: str,
+        namespace: str = "",
+        documents: Sequence[policy_pb2.PolicyDocument] | None = None,
+        **fields: Unpack[ExplainFields],
+    ) -> pb.ExplainDecisionResponse:
+        """Whether a principal may do something in a namespace, and by which rules; None: those in force."""
+        told = {"principal": principal, "permission": permission, "namespace": namespace}
+        request = build(pb.ExplainDecisionRequest, {**fields, **told, "inline": _inline(documents)})
+        return await self._connection.call(self._stub.ExplainDecision, request)
 
     async def data_planes(self, page_size: int = 0) -> pb.ListDataPlaneStatusesResponse:
         """Every data plane that has been heard, with the version in force; pages are put together."""

@@ -64,7 +64,7 @@ def told_of(entries: dict[str, AccessDifference], namespace: str) -> AccessDiffe
     return next((entries[name] for name in covering if name in entries), None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(sections, sections)
 def test_what_is_told_is_what_both_indexes_answer(before: Rbac | None, after: Rbac | None) -> None:
     found = access_differences(before, after, most=100_000)
@@ -87,13 +87,13 @@ def test_what_is_told_is_what_both_indexes_answer(before: Rbac | None, after: Rb
                     assert cells[0] == cells[1], (shown, permission, namespace)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(sections)
 def test_nothing_differs_from_itself(section: Rbac | None) -> None:
     assert access_differences(section, section, most=10).total == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(sections, sections)
 def test_what_is_not_listed_is_counted(before: Rbac | None, after: Rbac | None) -> None:
     whole, cut = access_differences(before, after, most=100_000), access_differences(before, after, most=2)
