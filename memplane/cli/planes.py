@@ -197,7 +197,14 @@ def _common(settings: PlaneSettings) -> dict[str, str]:
     common = {"--parent-pid": str(os.getpid()), "--drain-s": "0"}
     metrics = {} if settings.metrics else {"--metrics-listen": "none"}
     config = {"--config": str(settings.config)} if settings.config else {}
-    return {**common, **metrics, **config, **dict.fromkeys(_TLS, ""), "--tls-client-auth": "none"}
+    return {
+        **common,
+        **metrics,
+        **config,
+        **dict.fromkeys(_TLS, ""),
+        "--tls-client-auth": "none",
+        "--mtls-listen": "none",
+    }
 
 
 def _flat(arguments: dict[str, str]) -> list[str]:

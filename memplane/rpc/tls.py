@@ -33,6 +33,8 @@ def bind_with(
 ) -> tuple[int, CertificateWatch | None]:
     """Binds `host:port`; the port, and the watch that its certificate follows once somebody runs it. Blocking.
 
+    A second port, which `tls` may ask for, is bound as well.
+
     Raises AddressInUse, or BadCertificate where the files cannot be used.
     """
     if tls is None:
@@ -41,7 +43,11 @@ def bind_with(
         return bind(server, address), None
     watch = CertificateWatch(tls.files, "server", clock)
     watch.load()
-    return bind(server, address, server_credentials(watch, require_client=tls.require_client)), watch
+    port = bind(server, address, server_credentials(watch, require_client=tls.require_client))
+    if tls.mtls_listen:
+        second = bind(server, tls.mtls_listen, server_credentials(watch, require_client=True))
+        log.info("clients with certificates are served on %s:%d", tls.mtls_listen.rpartition(":")[0], second)
+    return port, watch
 
 
 def server_credentials(watch: CertificateWatch, *, require_client: bool) -> grpc.ServerCredentials:

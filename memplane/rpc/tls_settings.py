@@ -16,29 +16,38 @@ SERVER_SETTINGS: Final = (
     Setting("tls-key-file", "", "private key of that certificate (PEM, without a passphrase)"),
     Setting("tls-client-ca-file", "", "authorities that sign clients' certificates (PEM)"),
     Setting("tls-client-auth", "none", "require: only clients with a certificate of those authorities; or none"),
+    Setting("mtls-listen", "none", "second address, HOST:PORT, on which clients must show such a certificate; or none"),
     Setting("insecure", "off", "on: speak in clear also beyond this machine; for networks that are trusted themselves"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """How a port speaks TLS; with `require_client` its files have authorities."""
+    """How a plane's port speaks TLS, and perhaps a second one, at `mtls_listen`, to clients with certificates.
+
+    With `require_client` or a second port the files have authorities.
+    """
 
     files: TlsFiles
     require_client: bool
+    mtls_listen: str = ""
 
     @classmethod
     def of(cls, given: Settings) -> "ServerTls | None":
         """From SERVER_SETTINGS; None: in clear. Raises BadConfig where they do not go together."""
         files = _files(given, ("tls-cert-file", "tls-key-file", "tls-client-ca-file"))
         require_client = given.choice("tls-client-auth", CLIENT_AUTH) == "require"
+        mtls_listen = given.optional_address("mtls-listen")
+        asks = require_client or bool(mtls_listen)
         if files.certificate is None:
-            if files.authorities is not None or require_client:
-                raise BadConfig("tls-cert-file: is required with tls-client-ca-file and tls-client-auth")
+            if files.authorities is not None or asks:
+                raise BadConfig("tls-cert-file: is required with tls-client-ca-file, tls-client-auth and mtls-listen")
             return None
-        if require_client != (files.authorities is not None):
-            raise BadConfig("tls-client-ca-file: goes with tls-client-auth require; give both, or neither")
-        return cls(files, require_client)
+        if asks != (files.authorities is not None):
+            raise BadConfig(
+                "tls-client-ca-file: goes with tls-client-auth require or mtls-listen; give both, or neither"
+            )
+        return cls(files, require_client, mtls_listen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from memplane.rpc.tls import bind_with
 from memplane.rpc.tls_settings import ServerTls
 from tests.certificates import DAY, LOCAL, Authority, Pair, write_pair
 from tests.deadline import eventually
+from tests.servers.process import free_port
 
 AUTHORITY = Authority()
 SPREAD = '{"loadBalancingConfig": [{"round_robin": {}}]}'
@@ -129,6 +130,23 @@ async def test_where_certificates_are_required_only_those_of_the_authorities_get
         assert await call_once(plane.port, plane.client(AUTHORITY.agent("spiffe://corp.example/agent"))) == ""
         for refused in (None, Authority("other").agent("spiffe://corp.example/agent")):
             assert "it hung up; it may want TLS, or a certificate" in await call_once(plane.port, plane.client(refused))
+
+
+async def test_a_second_port_is_for_clients_with_certificates_while_the_first_asks_for_none(tmp_path: Path) -> None:
+    second = free_port()
+    (tmp_path / "authorities.crt").write_bytes(AUTHORITY.pem)
+    files = TlsFiles(*write_pair(tmp_path / "server", AUTHORITY.sign()), tmp_path / "authorities.crt")
+    server = new_server([])
+    handler: Any = grpc.unary_unary_rpc_method_handler(echo)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", {"Echo": handler}),))
+    tls = ServerTls(files, require_client=False, mtls_listen=f"127.0.0.1:{second}")
+    first, watch = bind_with(server, "127.0.0.1:0", tls, SystemClock())
+    await server.start()
+    plane = Served(tmp_path, first, watch)
+    without, own = plane.client(), plane.client(AUTHORITY.agent("spiffe://corp.example/agent"))
+    answers = [await call_once(port, tls) for port in (first, second) for tls in (without, own)]
+    await server.stop(0)
+    assert [answer[:11] for answer in answers] == ["", "", "no connecti", ""]
 
 
 async def test_an_expired_certificate_of_a_client_does_not_get_in(tmp_path: Path) -> None:

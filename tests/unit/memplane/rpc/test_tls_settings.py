@@ -28,7 +28,10 @@ def test_a_server_has_a_pair_and_may_ask_for_clients_certificates() -> None:
     pair = ("--tls-cert-file", "a.crt", "--tls-key-file", "a.key")
     assert ServerTls.of(given(*pair)) == ServerTls(TlsFiles(Path("a.crt"), Path("a.key")), require_client=False)
     asking = ServerTls.of(given(*pair, "--tls-client-ca-file", "ca.crt", "--tls-client-auth", "require"))
-    assert asking == ServerTls(TlsFiles(Path("a.crt"), Path("a.key"), Path("ca.crt")), require_client=True)
+    files = TlsFiles(Path("a.crt"), Path("a.key"), Path("ca.crt"))
+    assert asking == ServerTls(files, require_client=True)
+    second = ServerTls.of(given(*pair, "--tls-client-ca-file", "ca.crt", "--mtls-listen", "0.0.0.0:7711"))
+    assert second == ServerTls(files, require_client=False, mtls_listen="0.0.0.0:7711")
 
 
 def test_a_channel_has_authorities_and_may_show_a_pair() -> None:
@@ -48,6 +51,9 @@ def test_a_channel_has_authorities_and_may_show_a_pair() -> None:
         (("--tls-key-file", "a"), "tls-cert-file: goes with tls-key-file"),
         (("--tls-client-ca-file", "a"), "tls-cert-file: is required"),
         (("--tls-client-auth", "require"), "tls-cert-file: is required"),
+        (("--mtls-listen", "127.0.0.1:7711"), "tls-cert-file: is required"),
+        (("--mtls-listen", "7711"), "mtls-listen: '7711' is not HOST:PORT"),
+        (("--tls-cert-file", "a", "--tls-key-file", "b", "--mtls-listen", "a:1"), "tls-client-ca-file: goes"),
         (("--tls-client-auth", "optional"), "tls-client-auth: 'optional' is not one of none, require"),
         (("--tls-cert-file", "a", "--tls-key-file", "b", "--tls-client-auth", "require"), "tls-client-ca-file: goes"),
         (("--tls-cert-file", "a", "--tls-key-file", "b", "--tls-client-ca-file", "c"), "tls-client-ca-file: goes"),
