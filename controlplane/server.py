@@ -5,6 +5,7 @@ from typing import Any
 
 import grpc
 
+from controlplane.admin_access import AccessAdmin
 from controlplane.admin_door import AdminDoor
 from controlplane.admin_fleet import FleetAdmin, FleetView
 from controlplane.admin_keys import KeysAdmin
@@ -46,7 +47,7 @@ class AdminParts:
     view: FleetView
 
 
-class PolicyAdminServicer(FleetAdmin, KeysAdmin, RevisionsAdmin, PolicyAdminServiceServicer):
+class PolicyAdminServicer(AccessAdmin, FleetAdmin, KeysAdmin, RevisionsAdmin, PolicyAdminServiceServicer):
     """Serves administrators. Every method asks for its permission first."""
 
     def __init__(self, parts: AdminParts):
