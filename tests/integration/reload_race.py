@@ -77,8 +77,11 @@ async def race(known: Mapping[str, Version], reload_every_s: float, is_enough: C
     order = list(known.values())
     holder.swap(order[0].open(1), PolicyOrigin.CONTROL_PLANE, 0)
     checkers = [asyncio.create_task(_check(holder, known, number, count)) for number in range(CHECKERS)]
+    now_s = asyncio.get_running_loop().time
+    due_s = now_s()
     while not is_enough(count):
-        await asyncio.sleep(reload_every_s)
+        due_s = max(due_s + reload_every_s, now_s())
+        await asyncio.sleep(due_s - now_s())
         count.reloads += 1
         snapshot = await asyncio.to_thread(order[count.reloads % len(order)].open, 1 + count.reloads)
         holder.swap(snapshot, PolicyOrigin.CONTROL_PLANE, 0)
