@@ -92,7 +92,8 @@ def _merged(policy: PolicySet, layers: list[str]) -> Mapping[str, Any]:
 
 
 def _leaves(path: Path, value: Any) -> list[tuple[Path, Any]]:
-    if not isinstance(value, dict):
+    """The values below a path; an empty mapping is one."""
+    if not isinstance(value, dict) or not value:
         return [(path, value)]
     return [leaf for key, below in value.items() for leaf in _leaves((*path, key), below)]
 

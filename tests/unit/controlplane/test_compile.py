@@ -1,4 +1,7 @@
+import json
 import pickle
+from functools import reduce
+from typing import Any
 
 import pytest
 
@@ -9,7 +12,7 @@ from controlplane.documents import Document
 from controlplane.files import read_folder
 from memplane.builtin import policies_folder
 from memplane.policy.codec import from_json, to_json
-from memplane.policy.effective import EffectivePolicies
+from memplane.policy.effective import SECTIONS, EffectivePolicies
 from memplane.policy.model import PolicySet
 from tests.policy_sets import BROKEN_SETS, KEY_1, BrokenSet
 
@@ -211,3 +214,46 @@ def test_what_holds_for_the_whole_process_is_shown_for_every_namespace() -> None
     shown = {value.path: value.value for value in effective_values(result, "any.where")}
     assert shown["degradation_policy.cache.timeout_s"] == 0.25
     assert shown["degradation_policy.queue.min_failures"] == 5
+
+
+OVERRIDDEN = {
+    "write_policy.threshold": 0.55,
+    "retrieve_policy.weights.text": 0.25,
+    "retrieve_policy.freshness.by_kind.FACT": 5,
+    "decay_policy.monthly_decay": 0.01,
+    "namespace_policy.subject_required": True,
+    "conflict_policy.source_priority": ["API", "HUMAN"],
+    "credibility.LLM": 0.2,
+    "cache_policy.working_memory_ttl_s": 60,
+    "context_policy.token_budget": 300,
+    "sensitive_policy.actions.EMAIL": "reject",
+    "guard_policy.signals.link": 0.5,
+    "guard_policy.burst.statements": 9,
+}
+
+
+def test_every_section_may_be_overridden_and_each_value_says_where_it_comes_from() -> None:
+    assert {path.split(".")[0] for path in OVERRIDDEN} == set(SECTIONS)
+    values: dict[str, Any] = {}
+    for path, value in OVERRIDDEN.items():
+        *outer, last = path.split(".")
+        reduce(lambda inner, key: inner.setdefault(key, {}), outer, values)[last] = value
+    far = json.dumps({"namespace_policy": {"overrides": {"a.b": values}}}, indent=1)
+    near = json.dumps({"namespace_policy": {"overrides": {"a": {"write_policy": {"threshold": 0.6, "dedup": False}}}}})
+    result = compiled(far, near, "write_policy:\n  batch_size: 7\n")
+    assert result.errors == ()
+    found = {value.path: value for value in effective_values(result, "a.b.c")}
+    lines = far.splitlines()
+    for path, value in OVERRIDDEN.items():
+        assert (found[path].value, found[path].file, found[path].layer) == (value, "0.yaml", "a.b"), path
+        assert f'"{path.rpartition(".")[2]}"' in lines[found[path].line - 1]
+    assert found["write_policy.dedup"][1:] == (False, "1.yaml", 1, "a")
+    assert found["write_policy.batch_size"][1:] == (7, "2.yaml", 2, "base")
+    assert found["guard_policy.action"][2:] == ("", 0, "default")
+    assert {value.layer for value in effective_values(result, "a.bc")} == {"a", "base", "default"}
+
+
+def test_an_empty_mapping_is_a_value_with_a_place() -> None:
+    shown = {value.path: value for value in effective_values(compiled("guard_policy:\n  signals: {}\n"), "a")}
+    assert shown["guard_policy.signals"][1:] == ({}, "0.yaml", 2, "base")
+    assert shown["retrieve_policy.freshness.by_kind"][1:] == ({}, "", 0, "default")

@@ -7,7 +7,9 @@ from controlplane.case_child import CaseChild
 from controlplane.compile import compile_documents
 from controlplane.compiled import Compiled
 from controlplane.documents import Document, version_of_set
+from controlplane.files import read_folder
 from controlplane.trial import question, tried
+from memplane.builtin import policies_folder
 from memplane.errors import Unavailable
 
 RBAC = b"""\
@@ -63,6 +65,13 @@ async def test_cases_that_hold_leave_the_set_as_it_is(child: CaseChild) -> None:
     assert before.diagnostics == ()
     came = await child.ask(question(before))
     assert tried(before, came) == before
+
+
+@pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation"])
+async def test_the_cases_of_a_shipped_folder_hold(name: str, child: CaseChild) -> None:
+    before = compile_documents(read_folder(policies_folder(name)), bootstrap_admin=True)
+    assert before.cases
+    assert tried(before, await child.ask(question(before))) == before
 
 
 async def test_a_case_that_fails_refuses_the_set_and_tells_what_came_where(child: CaseChild) -> None:
