@@ -52,6 +52,14 @@ def keep_readable(message: memory_pb2.Memory, caller: Caller) -> None:
         message.CopyFrom(left)
 
 
+def hide_references(message: memory_pb2.Memory, caller: Caller) -> memory_pb2.Memory:
+    """The memory without the ids of others, unless the caller may read all of its namespace: they may be hidden."""
+    if caller.cells(READ, message.namespace) != ALL_CELLS:
+        message.ClearField("superseded_by_id")
+        message.provenance.ClearField("derived_from_ids")
+    return message
+
+
 def require(caller: Caller, permission: str, memory: Memory) -> None:
     """Raises PermissionDenied unless the caller has a permission on a memory as it would be."""
     if not may(caller, permission, memory):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dataplane.changes import MemoryVersion
 from dataplane.codec import answer, version_answer
 from dataplane.logic.explain import explain
 from dataplane.logic.rank import Ranked
@@ -15,6 +16,7 @@ from dataplane.pipelines.get import GetPipeline, state_now
 from dataplane.pipelines.list import ListPipeline
 from dataplane.pipelines.search import SearchAnswer, SearchPipeline
 from dataplane.pipelines.settle import Settled
+from dataplane.pipelines.sight import hide_references
 from dataplane.pipelines.update import UpdatePipeline
 from dataplane.pipelines.write import Outcome, WritePipeline
 from dataplane.pipelines.write_or_queue import WriteOrQueue
@@ -198,7 +200,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             request.namespace, memory_id, request.version, caller, deadline_of(context)
         )
         return memory_service_pb2.GetMemoryResponse(
-            memory=answer(memory, state, strength), policy_version=caller.snapshot.version
+            memory=hide_references(answer(memory, state, strength), caller), policy_version=caller.snapshot.version
         )
 
     async def ListMemories(  # noqa: N802 - the contract's name
@@ -209,7 +211,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         listing = read_listing(request, caller.principal_id)
         page = await self._pipelines.list.list(listing, caller, deadline_of(context))
         return memory_service_pb2.ListMemoriesResponse(
-            memories=[answer(*row) for row in page.rows],
+            memories=[hide_references(answer(*row), caller) for row in page.rows],
             next_page_token=page_token(request, caller.principal_id, page.after) if page.after else "",
             policy_version=caller.snapshot.version,
         )
@@ -251,7 +253,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         more = len(versions) > page_size
         shown = versions[:page_size]
         return memory_service_pb2.ListMemoryVersionsResponse(
-            versions=[version_answer(version) for version in shown],
+            versions=[_version(version, caller) for version in shown],
             next_page_token=page_token(request, caller.principal_id, (shown[-1].memory.version, "")) if more else "",
             policy_version=caller.snapshot.version,
         )
@@ -276,6 +278,12 @@ def _with_token(settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
     return settled.response
 
 
+def _version(version: MemoryVersion, caller: Caller) -> memory_service_pb2.MemoryVersion:
+    message = version_answer(version)
+    hide_references(message.memory, caller)
+    return message
+
+
 def _put_hit(target: memory_pb2.Hit, number: int, hit: Ranked, found: SearchAnswer, caller: Caller) -> None:
     memory, signals = hit.candidate.memory, hit.signals
     target.score = hit.score
@@ -289,4 +297,4 @@ def _put_hit(target: memory_pb2.Hit, number: int, hit: Ranked, found: SearchAnsw
     target.signals.task_alignment = signals.task_alignment
     target.signals.strength = signals.strength
     target.signals.asked_time = signals.asked_time
-    target.memory.CopyFrom(answer(memory, *state_now(memory, caller, found.now_us)))
+    target.memory.CopyFrom(hide_references(answer(memory, *state_now(memory, caller, found.now_us)), caller))

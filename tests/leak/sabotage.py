@@ -98,7 +98,6 @@ SEEN_IN_ANSWERS: dict[str, Spoil] = {
     "lists": ONE_ADAPTER["lists"],
     "one memory": ONE_ADAPTER["one memory"],
     "the past": ONE_ADAPTER["the past"],
-    "cached answers": ONE_ADAPTER["cached answers"],
     "the same content": ONE_ADAPTER["the same content"],
 }
-"""Of these the answers alone tell, with nobody watching the ports."""
+"""Of these the answers alone tell, with nobody watching the ports. Cached ones have the namespaces in their key, too."""
