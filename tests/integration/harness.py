@@ -42,7 +42,7 @@ from memplane.policy.model import PolicySet
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.limits import CallLimiter
-from memplane.rpc.server import bind, new_server
+from memplane.rpc.server import add_health_and_reflection, bind, new_server
 from memplane.v1 import memory_service_pb2 as pb
 from memplane.v1.maintenance_service_pb2_grpc import add_MaintenanceServiceServicer_to_server
 from memplane.v1.memory_service_pb2_grpc import MemoryServiceStub, add_MemoryServiceServicer_to_server
@@ -154,6 +154,7 @@ async def running_plane(
         add_MaintenanceServiceServicer_to_server(MaintenanceService(wired.maintenance, callers), server)
         operations = OperationsService(wired.operations, callers)
         operations_pb2_grpc.add_OperationsServicer_to_server(operations, server)
+        add_health_and_reflection(server, ())
         await wired.start(paused=False)
         await server.start()
         try:

@@ -11,6 +11,7 @@ from memplane.policy.access import hash_api_key
 from memplane.policy.snapshot import open_signed
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1.policy_admin_service_pb2 import CreateApiKeyRequest, ListApiKeysRequest, RevokeApiKeyRequest
+from tests.deadline import eventually_async
 from tests.unit.controlplane.parts import FixtureClock, policy
 from tests.unit.controlplane.serving import ADMIN, Serving, serving
 
@@ -19,6 +20,9 @@ rbac:
   limits: {calls_per_s: 0.001, burst: 40}
   principals:
     reader:
+      grants: [{namespace: "*", permissions: [policy.read]}]
+    watcher:
+      limits: {concurrency: 1}
       grants: [{namespace: "*", permissions: [policy.read]}]
     sales:
       grants: [{namespace: dept.sales, permissions: [memory.read]}]
@@ -203,6 +207,15 @@ async def test_a_watch_ends_when_its_key_is_revoked(plane: Serving) -> None:
     await watch.read()
     await revoke(plane, made.api_key.key_id)
     assert await code_of(to_its_end(watch)) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_an_open_watch_counts_as_a_call_under_way(plane: Serving) -> None:
+    made = await create(plane, "watcher")
+    watch = plane.admin.WatchDataPlaneStatuses(admin_pb2.WatchDataPlaneStatusesRequest(), metadata=bearing(made.secret))
+    await watch.read()
+    assert await read_with(plane, made.secret) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    watch.cancel()
+    await eventually_async(lambda: read_with(plane, made.secret), lambda code: code is grpc.StatusCode.OK)
 
 
 async def test_a_principal_over_its_limits_is_refused_and_the_administrator_is_not(plane: Serving) -> None:

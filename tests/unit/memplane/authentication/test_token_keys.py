@@ -1,6 +1,7 @@
 import asyncio
 import logging
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from aiohttp import web
 
 from memplane.authentication.key_sources import KeyFile, KeyUrl, SourceFailed
 from memplane.authentication.token_keys import LOOK_AGAIN_S, TokenKeys
+from tests.certificates import Authority, write_pair
 from tests.tokens import Issuer, key_set
 
 OLD = Issuer("old")
@@ -110,14 +112,19 @@ async def test_a_file_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert await source.read() == key_set(NEW)
 
 
-async def serve(handler: web.RequestHandler) -> tuple[web.AppRunner, str]:  # type: ignore[type-arg]  # any handler
+async def serve(  # type: ignore[type-arg]  # any handler
+    handler: web.RequestHandler, pair: tuple[Path, Path] | None = None
+) -> tuple[web.AppRunner, str]:
     app = web.Application()
     app.router.add_get("/jwks", handler)  # type: ignore[arg-type]  # as above
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/jwks"
+    context = None
+    if pair is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*pair)
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    return runner, f"http{'s' if pair else ''}://127.0.0.1:{runner.addresses[0][1]}/jwks"
 
 
 async def test_a_url_is_read_and_its_failures_are_told() -> None:
@@ -140,6 +147,22 @@ async def test_a_url_is_read_and_its_failures_are_told() -> None:
     await runner.cleanup()
     with pytest.raises(SourceFailed, match="ConnectError"):
         await source.read()
+
+
+async def test_a_server_of_keys_is_believed_by_its_authority_alone(tmp_path: Path) -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.Response(body=key_set(OLD))
+
+    ours, others = tmp_path / "ours.pem", tmp_path / "others.pem"
+    authority = Authority()
+    await asyncio.to_thread(ours.write_bytes, authority.pem)
+    await asyncio.to_thread(others.write_bytes, Authority().pem)
+    runner, url = await serve(handler, write_pair(tmp_path, authority.sign()))  # type: ignore[arg-type]
+    assert await KeyUrl(url, 300.0, ours).read() == key_set(OLD)
+    for refused in (others, tmp_path / "missing.pem", None):
+        with pytest.raises(SourceFailed):
+            await KeyUrl(url, 300.0, refused).read()
+    await runner.cleanup()
 
 
 async def test_a_server_that_accepts_and_never_answers_fails_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
