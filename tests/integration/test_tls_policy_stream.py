@@ -70,6 +70,10 @@ class Planes:
         await eventually(lambda: len(self.discovery.shown), lambda count: count > streams, 30)
         await eventually(lambda: self.holder.control_plane_connected, bool, 30)
 
+    def generation(self) -> int:
+        """Of the policy that the data plane has."""
+        return self.holder.current.generation if self.holder.current else 0
+
     async def put_in_force(self, top_k: int) -> int:
         return (await self.reloader.reload(Command(policy(top_k), "test"))).revision.generation
 
@@ -129,7 +133,7 @@ async def test_both_ends_are_rotated_and_the_policy_stream_never_fails(tmp_path:
             await made.renewed(streams)
             before = after
             generation = await made.put_in_force(number)
-            await eventually(lambda: made.holder.current and made.holder.current.generation, generation.__eq__, 30)
+            await eventually(made.generation, generation.__eq__, 30)
     assert made.stream.failure_count == 0
     assert made.discovery.shown[-1] == f"node-{ROTATIONS}"
     assert made.channel_watch.problem == ""
