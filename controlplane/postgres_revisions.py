@@ -297,15 +297,19 @@ async def _insert_answer(connection: _Connection, answer: Answer) -> None:
 
 
 async def _note_folder(connection: _Connection, note: FolderNote) -> None:
+    version = note.content.version
     if note.is_taken:
-        taken = "INSERT INTO memplane_control.taken_contents (version) VALUES (%s)"
-        await connection.execute(taken, (note.content.version,))
-    seen = "SELECT coalesce(max(number), 0) FROM memplane_control.taken_contents"
-    [(number,)] = await (await connection.execute(seen)).fetchall()
-    old = "DELETE FROM memplane_control.taken_contents WHERE number <= %s"
-    await connection.execute(old, (number - FOLDER_CONTENTS_KEPT,))
-    statement = (
-        "INSERT INTO memplane_control.folders VALUES (%s, %s, %s, %s) ON CONFLICT (holder) DO UPDATE SET"
-        " version = excluded.version, refusal = excluded.refusal, seen_number = excluded.seen_number"
+        await connection.execute("INSERT INTO memplane_control.taken_contents (version) VALUES (%s)", (version,))
+    seen = "SELECT coalesce(max(number), 0) FROM memplane_control.taken_contents WHERE version = %s"
+    [(number,)] = await (await connection.execute(seen, (version,))).fetchall()
+    await connection.execute(
+        "DELETE FROM memplane_control.taken_contents"
+        " WHERE number <= (SELECT max(number) FROM memplane_control.taken_contents) - %s",
+        (FOLDER_CONTENTS_KEPT,),
     )
-    await connection.execute(statement, (note.holder, note.content.version, note.content.refusal, number))
+    await connection.execute(
+        "INSERT INTO memplane_control.folders AS held VALUES (%s, %s, %s, %s) ON CONFLICT (holder) DO UPDATE SET"
+        " version = excluded.version, refusal = excluded.refusal,"
+        " seen_number = greatest(held.seen_number, excluded.seen_number)",
+        (note.holder, version, note.content.refusal, number),
+    )

@@ -204,15 +204,16 @@ class Reloader:
 
     async def _check_folder(self, command: Command) -> None:
         """What the folder held before this reload's turn must not replace what another has taken from it since."""
-        if command.origin != FOLDER_AUTHOR or self._parts.policy_folder is None:
+        if command.origin != FOLDER_AUTHOR:
             return
-        try:
-            holds = await asyncio.to_thread(read_folder, self._parts.policy_folder)
-        except FolderUnreadable as error:
-            raise _FolderMovedOn from error
-        if list(command.documents or ()) != holds:
-            raise _FolderMovedOn
-        version = version_of_set(holds)
+        if self._parts.policy_folder is not None:
+            try:
+                holds = await asyncio.to_thread(read_folder, self._parts.policy_folder)
+            except FolderUnreadable as error:
+                raise _FolderMovedOn from error
+            if list(command.documents or ()) != holds:
+                raise _FolderMovedOn
+        version = version_of_set(command.documents or ())
         if await self._parts.store.brought_by_another(self._parts.holder, version):
             await self._remember(FolderContent(version))
             raise _FolderMovedOn

@@ -180,7 +180,7 @@ class RevisionStore(Protocol):
         ...
 
     async def brought_by_another(self, holder: str, version: str) -> bool:
-        """Whether a folder's content of this digest was taken since `holder` last noted what its own folder holds."""
+        """Whether this content was taken from a folder, later than the last taken one that `holder`'s folder held."""
         ...
 
     async def api_keys(self) -> list[ApiKeyRecord]:

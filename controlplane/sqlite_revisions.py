@@ -281,9 +281,16 @@ def _insert_answer(database: sqlite3.Connection, answer: Answer) -> None:
 
 
 def _note_folder(database: sqlite3.Connection, note: FolderNote) -> None:
+    version = note.content.version
+    row = database.execute("SELECT seen_number FROM folders WHERE holder = ?", (note.holder,)).fetchone()
+    seen = 0 if row is None else int(row[0])
     if note.is_taken:
-        database.execute("INSERT INTO taken_contents (version) VALUES (?)", (note.content.version,))
-    number = database.execute("SELECT coalesce(max(number), 0) FROM taken_contents").fetchone()[0]
-    database.execute("DELETE FROM taken_contents WHERE number <= ?", (number - FOLDER_CONTENTS_KEPT,))
-    row = (note.holder, note.content.version, note.content.refusal, number)
+        database.execute("INSERT INTO taken_contents (version) VALUES (?)", (version,))
+    query = "SELECT coalesce(max(number), 0) FROM taken_contents WHERE version = ?"
+    seen = max(seen, int(database.execute(query, (version,)).fetchone()[0]))
+    database.execute(
+        "DELETE FROM taken_contents WHERE number <= (SELECT max(number) FROM taken_contents) - ?",
+        (FOLDER_CONTENTS_KEPT,),
+    )
+    row = (note.holder, version, note.content.refusal, seen)
     database.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?, ?)", row)

@@ -204,3 +204,17 @@ async def test_a_content_is_brought_by_another_until_ones_own_folder_was_noted(s
 async def test_a_content_that_was_refused_or_only_noted_was_not_brought(store: RevisionStore) -> None:
     await store.write(Change(folder=FolderNote("one", FolderContent("sha256:x", "bad"))))
     assert not await store.brought_by_another("two", "sha256:x")
+
+
+async def test_a_folder_that_comes_late_passes_all_that_was_brought_and_what_is_refused_changes_nothing_of_that(
+    store: RevisionStore,
+) -> None:
+    for version in ("sha256:x", "sha256:y"):
+        await store.write(Change(folder=FolderNote("one", FolderContent(version), is_taken=True)))
+    await store.write(Change(folder=FolderNote("two", FolderContent("sha256:x"))))
+    await store.write(Change(folder=FolderNote("two", FolderContent("sha256:z", "bad"))))
+    assert not await store.brought_by_another("two", "sha256:x")
+    assert await store.brought_by_another("two", "sha256:y")
+    await store.write(Change(folder=FolderNote("two", FolderContent("sha256:y"))))
+    assert not await store.brought_by_another("two", "sha256:x")
+    assert not await store.brought_by_another("two", "sha256:y")
