@@ -36,7 +36,7 @@ from dataplane.server.maintenance_service import MaintenanceService
 from dataplane.server.memory_service import MemoryService
 from dataplane.server.operations import SERVICE as OPERATIONS
 from dataplane.server.operations import OperationsService
-from dataplane.server.stale import unless_stale
+from dataplane.server.stale import StaleDoor
 from dataplane.stores import CannotOpen, Stores, open_stores
 from dataplane.wiring import Surroundings, Wired, beacons_over, wire
 from memplane import __version__
@@ -132,9 +132,8 @@ async def serve(config: DataPlaneConfig) -> None:
         admission = CallAdmission(callers, limiter, metrics.observe_admission)
         telling = _Telling(calls, metrics, admission, callers, holder)
         underway = Underway()
-        interceptor = ErrorInterceptor(
-            _both(calls, metrics), underway.around(unless_stale(admission, lambda: holder.stale_action))
-        )
+        door = StaleDoor(admission, lambda: holder.stale_action)
+        interceptor = ErrorInterceptor(_both(calls, metrics), underway.around(door), door.stream)
         server = new_server([interceptor], config.lifetime.options())
         port, certificates = _bind(config, server)
         tell_of_certificates(metrics.registry, certificates.watches, SystemClock())

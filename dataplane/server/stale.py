@@ -4,46 +4,55 @@ Only methods that are named here as reads count as such: what is added and not n
 """
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from memplane.errors import PolicyStale
 from memplane.policy.degradation import StaleAction
 from memplane.rpc.interceptors import Admit, Context
+from memplane.rpc.permissions import MAINTENANCE, MEMORY, OPERATIONS
 
-SERVICES = ("/memplane.v1.", "/google.longrunning.")
+SERVICES = (MEMORY, MAINTENANCE, OPERATIONS)
 """Health and reflection answer always."""
 
 READS = frozenset(
     {
         *(
-            f"/memplane.v1.MemoryService/{name}"
+            MEMORY + name
             for name in ("SearchMemories", "GetContext", "GetMemory", "ListMemories", "ListMemoryVersions")
         ),
-        *(
-            f"/memplane.v1.MaintenanceService/{name}"
-            for name in ("CheckIndexes", "ListDeadLetters", "ListSetAsideWrites")
-        ),
-        *(f"/google.longrunning.Operations/{name}" for name in ("GetOperation", "ListOperations", "WaitOperation")),
+        *(MAINTENANCE + name for name in ("CheckIndexes", "ListDeadLetters", "ListSetAsideWrites")),
+        *(OPERATIONS + name for name in ("GetOperation", "ListOperations", "WaitOperation")),
     }
 )
 """What `read_only` leaves."""
 
 
-def unless_stale(admit: Admit, action: Callable[[], StaleAction | None]) -> Admit:
-    """The same admission, after a look at what a stale policy leaves. `action` is None while it is not stale."""
+class StaleDoor:
+    """Lets calls in as `admit` does, after a look at what a stale policy leaves; streams when it leaves them.
 
-    def admit_unless_stale(
-        method: str, request: Any, size_bytes: int, context: Context
+    `action` gives None while the policy is not stale.
+    """
+
+    def __init__(self, admit: Admit, action: Callable[[], StaleAction | None]):
+        self._admit = admit
+        self._action = action
+
+    def __call__(
+        self, method: str, request: Any, size_bytes: int, context: Context
     ) -> AbstractAsyncContextManager[None]:
-        if method.startswith(SERVICES):
-            refuse_stale(method, action())
-        return admit(method, request, size_bytes, context)
+        """What a call runs inside. Raises PolicyStale, and what `admit` does."""
+        self._refuse(method)
+        return self._admit(method, request, size_bytes, context)
 
-    return admit_unless_stale
+    def stream(self, method: str, _context: Context) -> AbstractAsyncContextManager[None]:
+        """What a stream runs inside. Raises PolicyStale."""
+        self._refuse(method)
+        return nullcontext()
 
-
-def refuse_stale(method: str, action: StaleAction | None) -> None:
-    """Raises PolicyStale when the action leaves no such method."""
-    if action == "deny" or (action == "read_only" and method not in READS):
-        raise PolicyStale(action)
+    def _refuse(self, method: str) -> None:
+        action = self._action()
+        if not method.startswith(SERVICES):
+            return
+        if action == "deny" or (action == "read_only" and method not in READS):
+            raise PolicyStale(action)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dataplane.server.stale import READS, unless_stale
+from dataplane.server.stale import READS, SERVICES, StaleDoor
 from memplane.errors import PolicyStale
 from memplane.policy.degradation import StaleAction
 from memplane.rpc.errors import status_of
-from memplane.v1 import maintenance_service_pb2, memory_service_pb2
+from memplane.rpc.permissions import RULES
 
 WRITES = {
     "/memplane.v1.MemoryService/WriteMemory",
@@ -30,13 +30,20 @@ def admit(_method: str, _request: Any, _size_bytes: int, _context: Any) -> Abstr
 
 
 def refused(action: StaleAction | None, methods: frozenset[str] | set[str]) -> set[str]:
-    found, context = set(), Any
+    """What is refused, as a call and as a stream alike."""
+    context: Any = None
+    door, calls, streams = StaleDoor(admit, lambda: action), set(), set()
     for method in methods:
         try:
-            unless_stale(admit, lambda: action)(method, None, 0, context)  # type: ignore[arg-type]  # nothing looks at it
+            door(method, None, 0, context)
         except PolicyStale:
-            found.add(method)
-    return found
+            calls.add(method)
+        try:
+            door.stream(method, context)
+        except PolicyStale:
+            streams.add(method)
+    assert calls == streams
+    return calls
 
 
 @pytest.mark.parametrize("action", [None, "serve"])
@@ -56,13 +63,8 @@ def test_a_method_that_nobody_named_is_no_read() -> None:
     assert refused("read_only", {"/memplane.v1.MemoryService/Added"})
 
 
-def test_every_method_of_the_contract_is_named() -> None:
-    services = [
-        memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-        maintenance_service_pb2.DESCRIPTOR.services_by_name["MaintenanceService"],
-    ]
-    offered = {f"/{service.full_name}/{method.name}" for service in services for method in service.methods}
-    assert offered == {method for method in READS | WRITES if method.startswith("/memplane.v1.")}
+def test_every_method_that_a_data_plane_offers_is_named() -> None:
+    assert {method for method in RULES if method.startswith(SERVICES)} == READS | WRITES
 
 
 def test_the_error_says_what_is_served_and_when_to_ask_again() -> None:
