@@ -303,7 +303,7 @@ async def test_a_rotated_key_is_trusted_once_it_stands_in_the_file(plane: Plane)
 
 def test_data_planes_that_lose_their_control_plane_come_back_spread_over_more_than_four_seconds(tmp_path: Path) -> None:
     options = PolicyStreamOptions("a:1", "key", policy_pb2.NodeInfo(), tmp_path, tmp_path)
-    pauses = [pause_s(options, 0, number / 300) for number in range(300)]
+    pauses = [pause_s(options, 0, number / 300, was_open=True) for number in range(300)]
     assert max(pauses) - min(pauses) > 4.0
     assert max(sum(start <= pause < start + 1 for pause in pauses) for start in range(8)) < 50
 
@@ -311,8 +311,16 @@ def test_data_planes_that_lose_their_control_plane_come_back_spread_over_more_th
 @pytest.mark.parametrize(("failures", "most"), [(1, 1.0), (2, 2.0), (3, 4.0), (5, 10.0), (10_000, 10.0)])
 def test_the_wait_after_failures_doubles_up_to_its_ceiling(tmp_path: Path, failures: int, most: float) -> None:
     options = PolicyStreamOptions("a:1", "key", policy_pb2.NodeInfo(), tmp_path, tmp_path)
-    assert pause_s(options, failures, 1.0) == most
-    assert 0 < pause_s(options, failures, 0.0) <= 0.05
+    assert pause_s(options, failures, 1.0, was_open=False) == most
+    assert 0 < pause_s(options, failures, 0.0, was_open=False) <= 0.05
+
+
+@pytest.mark.parametrize("failures", [1, 2, 5])
+def test_who_fails_while_a_control_plane_starts_again_comes_back_as_spread_as_the_others(
+    tmp_path: Path, failures: int
+) -> None:
+    options = PolicyStreamOptions("a:1", "key", policy_pb2.NodeInfo(), tmp_path, tmp_path)
+    assert pause_s(options, failures, 1.0, was_open=True) >= options.reconnect_spread_s
 
 
 def test_the_node_key_is_not_printed(options: PolicyStreamOptions) -> None:
