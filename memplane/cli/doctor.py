@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from memplane.cli.output import short_time
 from memplane.cli.planes import WRITE_SERVICE, is_serving, serving_state
@@ -41,6 +42,7 @@ ABSENCE_ADVICE = {
 STALE_ADVICE = (
     "bring the control plane back, or the data plane's way to it; the first heartbeat that confirms the policy ends it"
 )
+CERTIFICATE_ADVICE = "write files that fit together and are valid; it takes them by itself, see docs/security.md"
 BREAKER_ADVICE = (
     "see that it runs, can be reached and is quick enough; it is tried again by itself. If it is well and only slow, "
     "raise its limits in degradation_policy"
@@ -193,6 +195,18 @@ def _judge(status: policy_pb2.DataPlaneStatus) -> Iterator[Finding]:
         yield Finding(f"{node} POLICY_STALE", False, told, STALE_ADVICE)
     for backend in status.report.backends:
         yield from _judge_backend(node, backend)
+    for certificate in status.report.certificates:
+        yield _judge_certificate(node, certificate, status.last_seen_time)
+
+
+def _judge_certificate(node: str, told: policy_pb2.CertificateStatus, now: Timestamp) -> Finding:
+    """`now` is when the data plane was last heard: it told of its certificates then."""
+    subject = f"{node} certificate ({told.purpose})"
+    if told.problem:
+        return Finding(subject, False, f"newer files are not in use: {told.problem}", CERTIFICATE_ADVICE)
+    if told.expire_time.ToMicroseconds() <= now.ToMicroseconds():
+        return Finding(subject, False, f"{told.subject} ended at {short_time(told.expire_time)}", CERTIFICATE_ADVICE)
+    return Finding(subject, True, f"{told.subject} ends at {short_time(told.expire_time)}")
 
 
 def _judge_backend(node: str, backend: policy_pb2.BackendStatus) -> Iterator[Finding]:

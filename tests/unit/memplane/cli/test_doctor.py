@@ -107,6 +107,24 @@ def test_a_stale_policy_is_told_and_the_record_store_is_not_blamed(reads, writes
     assert all("record store" not in each.detail + each.advice for each in findings)
 
 
+@pytest.mark.parametrize(
+    ("ends_s", "problem", "ok", "detail"),
+    [
+        (2_000, "", True, "CN=data ends at 1970-01-01 00:33:20Z"),
+        (1_000, "", False, "CN=data ended at 1970-01-01 00:16:40Z"),
+        (2_000, "tls.key: No such file", False, "newer files are not in use: tls.key: No such file"),
+    ],
+)
+def test_a_certificate_that_ended_or_is_not_the_newest_is_wrong(ends_s, problem, ok, detail):
+    answer = fleet()
+    answer.data_planes[0].last_seen_time.FromSeconds(1_500)
+    told = answer.data_planes[0].report.certificates.add(purpose="server", subject="CN=data", problem=problem)
+    told.expire_time.FromSeconds(ends_s)
+    finding = judge_fleet(answer)[-1]
+    assert (finding.subject, finding.ok, finding.detail) == ("data-1 certificate (server)", ok, detail)
+    assert bool(finding.advice) is not ok
+
+
 def test_the_fleet_tells_of_a_stale_policy():
     answer = fleet()
     answer.data_planes[0].report.stale_action = "serve"
