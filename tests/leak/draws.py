@@ -21,12 +21,14 @@ TOPICS = ("ladder", "pump", "invoice", "contract", "drink", "budget", "password"
 class Seen:
     """What answers gave to whom: of use to others, if anything were wrong.
 
-    `pages`: (method, whose, request, token). `made`: changes under a request_id, by principal, to be made again.
+    `used`: whose request_ids were taken, by namespace. `pages`: (method, whose, request, token). `made`: changes under
+    a request_id, by principal, to be made again.
     """
 
     pages: list[tuple[str, str, bytes, str]] = field(default_factory=list)
     made: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     request_ids: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    used: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
     operations: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     searches: list[str] = field(default_factory=list)

@@ -20,6 +20,7 @@ from tests.leak.line import Answer, Line
 from tests.leak.planes import Open, WatchedPlane, watched_plane
 from tests.leak.truth import Truth
 from tests.leak.twins import borrowed_request_id, compare, twins
+from tests.leak.walks import Walker
 from tests.leak.words import Words
 from tests.leak.world import ADMIN, TENANTS, Principal, World
 
@@ -62,6 +63,7 @@ class Run:
         self._made = made
         self._line = line
         self._judge = Judge(draws.truth, verdicts)
+        self._walker = Walker(draws, verdicts, line)
         self._generation = 1
         self._broken_for = 0
 
@@ -84,6 +86,8 @@ class Run:
             fill = [GENERATORS[f"{MEMORY}/BatchWriteMemories"]] * 4
             for generate in (*fill, *GENERATORS.values()):
                 await self._together([generate(self._draws, caller)])
+            self._draws.truth.round += 1
+            await self._walker.walk(caller)
 
     async def _round(self) -> None:
         draws = self._draws
@@ -99,6 +103,8 @@ class Run:
             await self._together([each for each in calls if each.any_of])
         if draws.chance(0.2):
             await self._twins()
+        if draws.chance(0.1):
+            await self._walker.walk(self._caller())
         if draws.chance(0.05):
             await self._stranger()
 
@@ -130,8 +136,9 @@ class Run:
         seen, name = self._draws.seen, asked.method.rpartition("/")[2]
         if answer.code is not grpc.StatusCode.OK:
             return
-        if getattr(asked.request, "request_id", ""):
+        if request_id := getattr(asked.request, "request_id", ""):
             seen.made[asked.principal.name].append(asked)
+            seen.used[asked.plants[0][0] if asked.plants else ""].append((asked.principal.name, request_id))
         seen.asked.append((asked.method, asked.request.SerializeToString()))
         for operation in _operations_in(name, answer.messages[0]):
             if self._draws.truth.operations.setdefault(operation, asked.principal.name) == asked.principal.name:
@@ -151,7 +158,9 @@ class Run:
         caller = draws.random.choice(draws.world.principals)
         for pair in twins(draws, caller):
             await self._compared(partial(compare, pair, self._line))
-        await self._compared(partial(borrowed_request_id, draws, caller, self._line))
+        self._verdicts.checks["request ids"] += 1
+        if found := await borrowed_request_id(draws, caller, self._line):
+            self._verdicts.report("twins", f"round {draws.truth.round}: {found}")
 
     async def _compared(self, differ: Callable[[], Awaitable[str]]) -> None:
         """A fault if they differ whenever one looks: something may fail or recover between two calls."""

@@ -100,4 +100,4 @@ SEEN_IN_ANSWERS: dict[str, Spoil] = {
     "the past": ONE_ADAPTER["the past"],
     "the same content": ONE_ADAPTER["the same content"],
 }
-"""Of these the answers alone tell, with nobody watching the ports. Cached ones have the namespaces in their key, too."""
+"""Of these the answers alone tell, with nobody at the ports. Cached answers have the namespaces in their key, too."""

@@ -19,7 +19,7 @@ from tests.leak.sabotage import ONE_ADAPTER, SEEN_IN_ANSWERS, without_principal
 from tests.leak.world import ADMIN, World
 
 SEED = 3
-LONGEST_S = 100.0
+LONGEST_S = 60.0
 
 
 async def found(spoil: Spoil = unspoilt, *, watches_ports: bool = True) -> Verdicts:

@@ -160,24 +160,20 @@ def _form(answer: Answer, hide: Sequence[str]) -> str:
 
 
 async def borrowed_request_id(draws: Draws, principal: Principal, line: Line) -> str:
-    """A write under somebody else's request_id must come to what one under a new one comes to; "" if it does."""
-    others = [each for name, ids in draws.seen.request_ids.items() if name != principal.name for each in ids]
-    own = set(draws.seen.request_ids.get(principal.name, ()))
-    strange = [each for each in others if each not in own]
-    namespace = draws.of(principal)
-    if not strange or not draws.world.may(principal, WRITE, namespace):
+    """A write under a request_id that somebody else used there: it must be as good as a new one; "" if it is."""
+    own = set(draws.seen.request_ids[principal.name])
+    namespaces = [name for name in draws.seen.used if name and draws.world.may(principal, WRITE, name)]
+    if not namespaces:
         return ""
-    came_to = []
-    for request_id in (draws.random.choice(strange), draws.words.marker()):
-        content = " ".join(draws.words.marker() for _ in range(6))
-        request = pb.WriteMemoryRequest(namespace=namespace, content=content, request_id=request_id)
-        draws.truth.plant(namespace, request.SerializeToString())
-        draws.truth.written_by(principal, request.SerializeToString())
-        draws.seen.request_ids[principal.name].append(request_id)
-        answer = await line.send(f"{MEMORY}/WriteMemory", request.SerializeToString(), principal.key)
-        came_to.append((answer.code.name, answer.told, _action(answer)))
-    return "" if came_to[0] == came_to[1] else f"request_id of others: {principal.name} {namespace}: {came_to}"
-
-
-def _action(answer: Answer) -> int:
-    return pb.WriteMemoryResponse.FromString(answer.messages[0]).decision.action if answer.messages else 0
+    namespace = draws.random.choice(namespaces)
+    strange = [each for name, each in draws.seen.used[namespace] if name != principal.name and each not in own]
+    if not strange:
+        return ""
+    content = " ".join(draws.words.marker() for _ in range(6))
+    request = pb.WriteMemoryRequest(namespace=namespace, content=content, request_id=draws.random.choice(strange))
+    draws.truth.plant(namespace, request.SerializeToString())
+    draws.truth.written_by(principal, request.SerializeToString())
+    draws.seen.request_ids[principal.name].append(request.request_id)
+    answer = await line.send(f"{MEMORY}/WriteMemory", request.SerializeToString(), principal.key)
+    is_known = answer.code is grpc.StatusCode.ALREADY_EXISTS
+    return f"request_id of others: {principal.name} {namespace}: {answer.told}" if is_known else ""
