@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controlplane.diagnose import Path, did_you_mean, shorten
+from controlplane.reference import differences
 from memplane.identity import Identity, Method
 from memplane.policy.access import AccessIndex
 from memplane.policy.rbac import TOKEN_PRINCIPAL, Rbac
@@ -30,7 +31,7 @@ def rbac_problems(rbac: Rbac, *, bootstrap_admin: bool) -> list[Problem]:
             "administrator is configured"
         )
         return [Problem("NO_ADMINISTRATOR", message, ("rbac",))]
-    return problems
+    return problems or list(_second_opinion(rbac))
 
 
 def administrators(rbac: Rbac) -> list[str]:
@@ -56,6 +57,14 @@ def administrators(rbac: Rbac) -> list[str]:
 def _bearer(claim: str) -> Identity:
     """Somebody whom no principal lists, with a token that has one claim."""
     return Identity(TOKEN_PRINCIPAL, Method.TOKEN, frozenset({claim}))
+
+
+def _second_opinion(rbac: Rbac) -> Iterator[Problem]:
+    """That casbin reads the rules otherwise than the index that would serve: a defect, so they must not serve."""
+    for question in differences(rbac)[:1]:
+        asked = f"{question.permission} of {shorten(question.identity.principal_id)!r} in {question.namespace!r}"
+        message = f"casbin decides {asked} otherwise than MemPlane does; report this defect with the section"
+        yield Problem("ACCESS_DIFFERS", message, ("rbac",))
 
 
 def _unknown_roles(rbac: Rbac) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memplane.identity import Identity, Method
 from memplane.policy.cells import ALL_CELLS, mask
@@ -37,6 +38,8 @@ API_KEY_BYTES = 36
 """Random bytes that make an API key: 4 for its id, 32 for its secret."""
 MAX_API_KEY_LENGTH = 256
 EVERY_NAMESPACE = "*"
+COVERINGS_KEPT = 10_000
+"""So many namespaces asked about are kept with what covers them, the latest. `bench/access.py` tells what it saves."""
 
 _KNOWN = frozenset(PERMISSIONS)
 _Table = Mapping[str, tuple[int, int]]  # namespace → cells allowed, cells denied
@@ -77,6 +80,7 @@ class AccessIndex:
         self._keys |= {key.sha256: key for key in listed}
         self._by_spiffe_id = {each: name for name, who in rules.principals.items() for each in who.spiffe_ids}
         self._by_subject = {each: name for name, who in rules.principals.items() for each in who.token_subjects}
+        self._covering = lru_cache(COVERINGS_KEPT)(_covering)
         self._has_bootstrap_admin = bootstrap_admin_sha256 is not None
         if bootstrap_admin_sha256 is not None:
             self._keys[bootstrap_admin_sha256] = KnownApiKey(bootstrap_admin_sha256, BOOTSTRAP_ADMIN)
@@ -120,11 +124,11 @@ class AccessIndex:
 
         `namespace` None: the matter is not about a namespace, only grants on `*` cover it.
         """
-        if permission not in _KNOWN or not (namespace is None or is_namespace(namespace)):
+        covering = self._covering(namespace)
+        if permission not in _KNOWN or not covering:
             return 0
         if identity.principal_id == BOOTSTRAP_ADMIN:
             return ALL_CELLS if self._has_bootstrap_admin else 0
-        covering = [EVERY_NAMESPACE] if namespace is None else [*lineage(namespace), EVERY_NAMESPACE]
         held = self._of_principal.get(identity.principal_id, ())
         return _decide(self._with_claims(held, identity.claims) if identity.claims else held, permission, covering)
 
@@ -215,14 +219,20 @@ def _each_once(rules: Iterable[_Rules]) -> tuple[_Rules, ...]:
     return tuple({id(each): each for each in rules if each}.values())
 
 
-def _decide(held: tuple[_Rules, ...], permission: str, covering: list[str]) -> int:
+def _covering(namespace: str | None) -> tuple[str, ...]:
+    """The namespaces whose grants cover this one; None: what `*` alone covers; empty: it is malformed."""
+    if namespace is None:
+        return (EVERY_NAMESPACE,)
+    return (*lineage(namespace), EVERY_NAMESPACE) if is_namespace(namespace) else ()
+
+
+def _decide(held: tuple[_Rules, ...], permission: str, covering: tuple[str, ...]) -> int:
     allowed = denied = 0
     for rules in held:
         table = rules.get(permission)
         if table is None:
             continue
-        for name in covering:
-            found = table.get(name)
+        for found in map(table.get, covering):
             if found is not None:
                 allowed |= found[0]
                 denied |= found[1]

@@ -36,6 +36,7 @@ rbac:
       grants:
         - {namespace: "*", permissions: [policy.read]}
 """
+FACTS = mask(kinds=["FACT"])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def test_a_deny_comes_first_and_overrides(compiled: Compiled) -> None:
     told = ask(compiled, "ann", "memory.read", "dept.sales.board.x")
     assert not told.allowed
     assert told.summary == (
-        "ann may not memory.read in dept.sales.board.x: deny on dept.sales.board at rbac.yaml:17, "
+        "ann may not memory.read in dept.sales.board.x: deny on dept.sales.board at rbac.yaml:18, "
         "which overrides every allow"
     )
     assert [rule.grant.effect for rule in told.rules] == ["deny", "allow"]
@@ -87,8 +88,8 @@ def test_a_condition_is_told_and_asked_for(compiled: Compiled) -> None:
     assert (told.allowed, told.conditional) == (True, True)
     assert told.summary.endswith("at rbac.yaml:9, for some memories only")
     assert condition_of(told.rules[0].grant) == "kinds FACT"
-    assert not ask(compiled, "ann", "memory.write", "dept.sales", mask(kinds=("FACT",))).conditional
-    refused = ask(compiled, "ann", "memory.write", "dept.sales", mask(kinds=("DOCUMENT",)))
+    assert not ask(compiled, "ann", "memory.write", "dept.sales", FACTS).conditional
+    refused = ask(compiled, "ann", "memory.write", "dept.sales", ALL_CELLS & ~FACTS)
     assert not refused.allowed
     assert refused.summary.endswith("the grant at rbac.yaml:9 holds for kinds FACT only")
 

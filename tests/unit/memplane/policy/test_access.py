@@ -2,11 +2,13 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from memplane.identity import Identity
-from memplane.policy.access import AccessIndex, hash_api_key, new_api_key
+from memplane.identity import Identity, Method
+from memplane.policy.access import AccessIndex, KnownApiKey, hash_api_key, new_api_key
+from memplane.policy.cells import ALL_CELLS, mask
 from memplane.policy.codec import InvalidPolicy
-from memplane.policy.rbac import BOOTSTRAP_ADMIN, PERMISSIONS, Grant, Principal, Rbac, Role
+from memplane.policy.rbac import BOOTSTRAP_ADMIN, PERMISSIONS, CallLimits, Grant, Group, Principal, Rbac, Role
 
 KEY = new_api_key(bytes(range(36)))
 
@@ -107,3 +109,58 @@ def test_the_bootstrap_administrator_may_do_everything_while_configured(rbac: Rb
         for space in (None, "a")
     )
     assert not access.allows(Identity("ann"), "memory.read", "a")
+
+
+def test_a_condition_narrows_to_its_cells_and_a_deny_takes_its_own_away() -> None:
+    facts = Grant(namespace="a", permissions=("memory.read",), kinds=("FACT", "DOCUMENT"))
+    secrets = Grant(namespace="a.b", permissions=("*",), effect="deny", sensitivities=("RESTRICTED",))
+    access, ann = index(facts, secrets), Identity("ann")
+    assert access.cells(ann, "memory.read", "a") == mask(kinds=["FACT", "DOCUMENT"])
+    assert access.cells(ann, "memory.read", "a.b.c") == (
+        mask(kinds=["FACT", "DOCUMENT"]) & ~mask(sensitivities=["RESTRICTED"])
+    )
+    assert access.allows(ann, "memory.read", "a.b")
+    assert access.cells(ann, "memory.write", "a") == 0
+
+
+def test_everything_under_conditions_means_what_is_about_memories() -> None:
+    access = index(grant("*", "*"), Grant(namespace="*", permissions=("*",), effect="deny", kinds=("FACT",)))
+    assert access.cells(Identity("ann"), "policy.reload", None) == ALL_CELLS
+    assert access.cells(Identity("ann"), "review", "a") == ALL_CELLS & ~mask(kinds=["FACT"])
+    with pytest.raises(ValidationError, match=r"say nothing of policy\.read"):
+        Grant(namespace="*", permissions=("policy.read",), kinds=("FACT",))
+
+
+def test_groups_give_their_members_and_claims_what_they_hold() -> None:
+    rbac = Rbac(
+        roles={"reader": Role(grants=(grant("a", "memory.read"),))},
+        groups={"staff": Group(members=("ann",), claims=("all",), roles=("reader",), grants=(grant("b", "review"),))},
+        principals={"ann": Principal(), "bob": Principal(token_subjects=("b0b",), spiffe_ids=("spiffe://x/bob",))},
+    )
+    access = AccessIndex(rbac, None)
+    claims = frozenset({"all"})
+    for who in (Identity("ann"), Identity("bob", claims=claims), access.by_token("zoe", claims, 9)):
+        assert who is not None
+        assert access.allows(who, "memory.read", "a.x")
+        assert access.allows(who, "review", "b")
+    assert not access.allows(Identity("bob", claims=frozenset({"other"})), "memory.read", "a")
+    assert access.by_spiffe_id("spiffe://x/bob") == Identity("bob", Method.CERTIFICATE)
+    assert access.by_token("b0b", frozenset(), 9) == Identity("bob", Method.TOKEN, frozenset(), 9)
+    assert access.by_token("zoe", frozenset({"other"}), 9) is None
+
+
+def test_a_created_key_ends_and_is_nobodys_without_its_principal() -> None:
+    rbac = Rbac(principals={"ann": Principal()})
+    keys = [KnownApiKey(hash_api_key("mpk_a"), "ann", 100, "a"), KnownApiKey(hash_api_key("mpk_b"), "gone")]
+    access = AccessIndex(rbac, None, keys)
+    assert access.by_api_key("mpk_a", 99) == Identity("ann", expire_time_us=100)
+    assert access.by_api_key("mpk_a", 100) is None
+    assert access.by_api_key("mpk_b", 0) is None
+
+
+def test_limits_are_ones_own_or_everybodys_and_the_bootstrap_administrator_has_none() -> None:
+    common, own = CallLimits(concurrency=9), CallLimits(calls_per_s=1.0)
+    access = AccessIndex(Rbac(limits=common, principals={"ann": Principal(limits=own)}), hash_api_key(KEY))
+    assert access.limits_of(Identity("ann")) == own
+    assert access.limits_of(Identity("token:zoe")) == common
+    assert access.limits_of(Identity(BOOTSTRAP_ADMIN)) == CallLimits()
