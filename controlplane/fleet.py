@@ -5,7 +5,8 @@ ERROR     it refused this version;
 SYNCED    it serves this version and generation;
 NOT_SENT  it serves nothing and nothing was sent to it;
 STALE     anything else.
-A refused version is not sent again to the same run of a node (`start_time` tells runs apart).
+A refused version is not sent again to the same run of a node (`start_time` tells runs apart). One that it refused as
+outdated, which a control plane that lags behind another may send, is sent again under a newer generation.
 """
 
 import asyncio
@@ -62,7 +63,7 @@ class Node:
 
     def state(self, target: Target) -> policy_pb2.SyncState.ValueType:
         """How it stands to what is in force."""
-        if target.version in self.refused:
+        if self.refusal_of(target) is not None:
             return policy_pb2.SYNC_STATE_ERROR
         if target.generation and self.serves == target:
             return policy_pb2.SYNC_STATE_SYNCED
@@ -73,7 +74,18 @@ class Node:
     def wants(self, target: Target) -> bool:
         """True when what is in force should be sent to it now."""
         outdated = target.generation and target not in (self.serves, self.sent)
-        return bool(outdated) and target.version not in self.refused
+        return bool(outdated) and self.refusal_of(target) is None
+
+    def refusal_of(self, target: Target) -> str | None:
+        """Why it refused this; None: it did not."""
+        return self.refused.get(target.version) or self.refused.get(_as_outdated(target))
+
+    def refuse(self, target: Target, why: str) -> None:
+        """Notes a refusal. Of what is not newer than what it serves, the generation was wrong, not the content."""
+        outdated = target.generation <= self.serves.generation
+        self.refused[_as_outdated(target) if outdated else target.version] = why
+        if len(self.refused) > MAX_REFUSED:
+            del self.refused[next(iter(self.refused))]
 
 
 class Fleet:
@@ -154,9 +166,7 @@ class Fleet:
     def nacked(self, node_id: str, target: Target, error_detail: str) -> None:
         """The node refused what was sent, and keeps what it had."""
         node = self._nodes[node_id]
-        node.refused[target.version] = error_detail
-        if len(node.refused) > MAX_REFUSED:
-            del node.refused[next(iter(node.refused))]
+        node.refuse(target, error_detail)
         self._announce(node)
 
     def publish(self, target: Target) -> None:
@@ -246,7 +256,7 @@ class Fleet:
             version_info=node.serves.version,
             generation=node.serves.generation,
             connected=node.connected,
-            error_detail=node.refused.get(self.target.version, ""),
+            error_detail=node.refusal_of(self.target) or "",
             report=node.report,
         )
         status.last_seen_time.FromMicroseconds(node.last_seen_us)
@@ -276,6 +286,11 @@ class Fleet:
             node.change = self._changes
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _as_outdated(target: Target) -> str:
+    """Stands for one generation of a version in `Node.refused`."""
+    return f"{target.version}@{target.generation}"
 
 
 def _carry_over(known: Node, node: Node) -> None:

@@ -77,6 +77,21 @@ def test_a_refused_version_is_not_sent_when_it_comes_back_under_a_higher_generat
     assert fleet.page("", 1, 9_000_000)[0].error_detail == "no"
 
 
+def test_what_a_node_refused_as_outdated_is_sent_to_it_again_under_a_newer_generation() -> None:
+    fleet = Fleet()
+    fleet.publish(V1)  # a control plane that lags behind the one that the node comes from
+    fleet.connect(info("a"), V2, 1)
+    fleet.sent("a", V1)
+    fleet.nacked("a", V1, "generation 1 is older than 2")
+    assert state_of(fleet, "a") == policy_pb2.SYNC_STATE_ERROR
+    assert not fleet.node("a").wants(V1)
+    again = Target(V1.version, 3)
+    fleet.publish(again)
+    assert fleet.node("a").wants(again)
+    fleet.acked("a", again, 2)
+    assert state_of(fleet, "a") == policy_pb2.SYNC_STATE_SYNCED
+
+
 def test_a_node_that_refuses_everything_takes_bounded_memory() -> None:
     fleet = Fleet()
     fleet.connect(info("a"), NOTHING, 1)
