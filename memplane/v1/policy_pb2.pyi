@@ -253,7 +253,7 @@ class PolicyRevision(_message.Message):
     comment: _builtins.str
     """Why."""
     origin: _builtins.str
-    """`rpc` or `folder`."""
+    """`rpc`, `folder`, `rollback`, or `api_key`: its documents are those of the generation before, an API key changed."""
     etag: _builtins.str
     """Opaque; give it to ReloadPolicySet to refuse a lost update."""
     @_builtins.property
@@ -296,7 +296,7 @@ class PolicySnapshot(_message.Message):
     POLICY_JSON_FIELD_NUMBER: _builtins.int
     API_KEYS_FIELD_NUMBER: _builtins.int
     version_info: _builtins.str
-    """Digest of the documents' content."""
+    """Digest of the documents' content and of the API keys beside them."""
     generation: _builtins.int
     """Never goes down at a data plane."""
     policy_json: _builtins.bytes
@@ -426,7 +426,9 @@ class PolicyValueChange(_message.Message):
     FILE_FIELD_NUMBER: _builtins.int
     LINE_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """Path, such as `write_policy.threshold` or `namespace_policy.overrides.dept.sales.write_policy.threshold`."""
+    """Path, such as `write_policy.threshold`, `namespace_policy.overrides["dept.sales"].write_policy.threshold` or
+    `rbac.roles.reader.grants[2]`: an item that came (its place now) or went (its place before).
+    """
     file: _builtins.str
     """Where it stands in the proposed documents (for a removed one: in those in force). Empty: built-in default."""
     line: _builtins.int
@@ -458,7 +460,10 @@ Global___PolicyValueChange: _TypeAlias = PolicyValueChange  # noqa: Y015
 
 @_typing.final
 class AccessChange(_message.Message):
-    """An access that somebody gains or loses: it holds for the namespace and everything below it that is not named itself."""
+    """An access that somebody gains or loses: it holds for the namespace and everything below it that has no entry of its
+    own. NONE or ALL both before and after: an exception from an entry further up, nothing changes there.
+    CONDITIONAL both before and after: other conditions, or such an exception.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -468,7 +473,7 @@ class AccessChange(_message.Message):
     BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     principal: _builtins.str
-    """Principal id."""
+    """Principal id; `claim:NAME`: whoever bears a token with that claim, and holds nothing besides."""
     namespace: _builtins.str
     """Namespace subtree; `*`: everywhere."""
     permission: _builtins.str
