@@ -10,7 +10,7 @@ import grpc
 from controlplane.admin_part import AdminPart
 from controlplane.fleet import Fleet
 from controlplane.page_tokens import page_size, page_token, position_of
-from controlplane.reload import Clock
+from controlplane.standing import Clock
 from controlplane.watching import FleetWatches
 from memplane.rpc.lifetime import RENEW
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2

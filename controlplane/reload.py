@@ -22,14 +22,13 @@ from controlplane.documents import Document, version_of_set
 from controlplane.files import FolderUnreadable, read_folder
 from controlplane.revisions import Answer, Change, FolderContent, FolderNote, Revision
 from controlplane.snapshots import InForce, content_version
-from controlplane.standing import Clock, Parts, Standing
+from controlplane.standing import Parts, Standing
 from memplane.errors import InvalidField, PolicyShrinks, RequestIdReused, StaleEtag
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
 log = logging.getLogger("memplane.controlplane.reload")
 
 FOLDER_AUTHOR = "folder"
-__all__ = ["Clock", "Command", "Parts", "Reloader", "Standing"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Any
 import grpc
 
 from controlplane.fleet import Fleet, Node, Target
-from controlplane.reload import Clock
 from controlplane.snapshots import Snapshots
+from controlplane.standing import Clock
 from memplane.errors import InvalidField, PolicyNotLoaded, Unauthenticated
 from memplane.policy.access import hash_api_key
 from memplane.rpc.credentials import bearer_key

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from controlplane.fleet import Fleet
-from controlplane.reload import Clock
+from controlplane.standing import Clock
 from memplane.errors import InvalidField
 from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 
