@@ -26,6 +26,8 @@ from memplane.v1 import policy_admin_service_pb2 as admin_pb2
 from memplane.v1 import policy_pb2
 
 ORIGIN = "rollback"
+_MOST = 2**31 - 1
+"""What fits into the contract's counts."""
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -131,5 +133,5 @@ def _fill(response: admin_pb2.DiffPolicySetResponse, found: Difference) -> None:
     response.values.extend(value_change_message(each) for each in found.values)
     response.total_values = found.total_values
     response.accesses.extend(access_change_message(each) for each in found.accesses)
-    response.total_accesses = found.total_accesses
+    response.total_accesses = min(found.total_accesses, _MOST)
     response.shrinks.extend(found.shrinks)

@@ -54,3 +54,13 @@ def test_an_unknown_flag_ends_the_process(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         read_config(["--polcy-folder", "x"], {})
     assert "--polcy-folder" in capsys.readouterr().err
+
+
+def test_revisions_lie_in_the_data_folder_in_a_file_or_in_a_database() -> None:
+    assert read_config(["--data-dir", "/d"], {}).revisions_file == Path("/d/revisions.sqlite3")
+    assert read_config(["--revisions-file", "/r"], {}).revisions_file == Path("/r")
+    config = read_config([], {"MEMPLANE_CONTROL_REVISIONS_DSN": "postgresql://ann:secret@db/policy"})
+    assert config.revisions_dsn == "postgresql://ann:secret@db/policy"
+    assert "secret@" not in repr(config)
+    with pytest.raises(BadConfig, match="revisions-file is given, too"):
+        read_config(["--revisions-file", "/r", "--revisions-dsn", "postgresql://db/policy"], {})
