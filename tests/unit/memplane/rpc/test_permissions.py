@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+import grpc
 import pytest
 from google.longrunning import operations_pb2
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, MethodDescriptor
@@ -13,7 +14,9 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 import memplane.v1
 from memplane.policy.rbac import PERMISSIONS
+from memplane.rpc.interceptors import ErrorInterceptor
 from memplane.rpc.permissions import ADMIN, MEMORY, NODE, OWN, PUBLIC, RULES, Rule, namespaces_asked
+from memplane.rpc.server import bind, new_server
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
 
@@ -106,3 +109,21 @@ def test_the_permissions_are_those_that_the_contract_tells() -> None:
 def _full_name(file: Path, method: str) -> str:
     service = "".join(part.capitalize() for part in file.stem.split("_"))
     return f"{ADMIN.rpartition('.')[0]}.{service}/{method}"
+
+
+async def test_what_is_served_without_a_rule_is_not_offered() -> None:
+    async def answer(_request: bytes, _context: object) -> bytes:
+        return b"answer"
+
+    server = new_server([ErrorInterceptor(lambda *_: None)])
+    handlers = {"Forgotten": grpc.unary_unary_rpc_method_handler(answer)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Service", handlers),))
+    port = bind(server, "127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as raised:
+                await channel.unary_unary("/test.Service/Forgotten")(b"")
+        assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    finally:
+        await server.stop(None)
