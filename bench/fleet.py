@@ -34,8 +34,9 @@ from memplane.policy.snapshot import PolicySnapshot, open_signed
 from memplane.process import SystemClock
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2
 from memplane.v1 import policy_pb2
+from memplane.v1.policy_admin_service_pb2_grpc import PolicyAdminServiceStub
 from memplane.v1.policy_discovery_service_pb2_grpc import PolicyDiscoveryServiceStub
-from tests.e2e.control_process import CHANNEL, NODE_KEY, ControlProcess, control_plane, node_options
+from tests.e2e.control_process import ADMIN, CHANNEL, NODE_KEY, ControlProcess, control_plane, node_options
 from tests.e2e.test_herd import answering
 from tests.e2e.test_reload_acks import large_policy, reload_request
 
@@ -48,6 +49,8 @@ LEAST_BYTES = 1_000_000
 RELOADS = 5
 POLL_S = 0.02
 WAIT_S = 60
+CALL_S = 180.0
+"""With the compilation of a megabyte."""
 
 
 class SimulatedStream(PolicyStream):
@@ -129,7 +132,9 @@ class Herd:
 async def reloaded(control: ControlProcess, top_k: int) -> float:
     """Seconds from a large policy that is compiled to the answer that all have acknowledged it."""
     documents = {"a.yaml": large_policy(NAMESPACES, top_k).encode(), "rbac.yaml": principals()}
-    response = await control.call("ReloadPolicySet", reload_request(documents, wait_s=WAIT_S))
+    request = reload_request(documents, wait_s=WAIT_S)
+    async with grpc.aio.insecure_channel(control.address, options=CHANNEL) as channel:
+        response = await PolicyAdminServiceStub(channel).ReloadPolicySet(request, metadata=ADMIN, timeout=CALL_S)
     assert response.accepted, response.diagnostics
     took_s: float = (SystemClock().now_us() - response.revision.create_time.ToMicroseconds()) / 1e6
     assert response.propagation.complete, response.propagation
