@@ -136,9 +136,7 @@ class KeysAdmin(AdminPart):
     def _check_principal(self, principal: str) -> None:
         current = self._snapshots.current
         if not principal:
-            raise InvalidField.one(
-                "principal", "required: the id of a principal of the rbac section"
-            )
+            raise InvalidField.one("principal", "required: the id of a principal of the rbac section")
         if current is None or current.compiled.policy is None:
             raise PolicyNotLoaded
         rbac = current.compiled.policy.rbac
