@@ -67,5 +67,5 @@ def test_labels_are_names_and_values_each_name_once() -> None:
     assert read_config(base, {}).labels == {}
     assert read_config([*base, "--labels", "zone=a, rack=7"], {}).labels == {"zone": "a", "rack": "7"}
     for wrong in ("zone", "zone=", "=a", "zone=a,zone=b"):
-        with pytest.raises(BadConfig, match="labels: .* NAME=VALUE"):
+        with pytest.raises(BadConfig, match=r"labels: .* NAME=VALUE"):
             read_config([*base, "--labels", wrong], {})

@@ -80,7 +80,8 @@ def with_keys(rig: Rig) -> None:
     """Keys `agent-key`, `other-key` and `keeper-key`."""
     people = {"agent": WRITER, "other": WRITER, "keeper": KEEPER}
     principals = {
-        name: who.model_copy(update={"api_key_sha256": (hash_api_key(f"mpk_{name}-key"),)}) for name, who in people.items()
+        name: who.model_copy(update={"api_key_sha256": (hash_api_key(f"mpk_{name}-key"),)})
+        for name, who in people.items()
     }
     rbac = Rbac(principals=principals)
     policies = EffectivePolicies(PolicySet(rbac=rbac, write_policy=KEEP_ALL))
