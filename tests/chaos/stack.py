@@ -140,8 +140,8 @@ def namespace_yaml(as_it_is: Sequence[str]) -> str:
 def degradation_yaml() -> str:
     """The default limits, but for writes: clients that wait 5 s are to be answered before they give up."""
     limits = yaml.safe_load((policies_folder("default") / "degradation.yaml").read_text())["degradation_policy"]
-    for name, backend in limits.items():
-        if name != "admission":
+    for backend in limits.values():
+        if isinstance(backend, dict) and "write_timeout_s" in backend:
             backend["write_timeout_s"] = min(backend["write_timeout_s"], WRITE_WITHIN_S)
     limits["admission"]["max_wait_s"] = WRITE_WITHIN_S
     return json.dumps({"degradation_policy": limits})

@@ -61,7 +61,7 @@ async def served(lifetime: Lifetime = QUICK) -> AsyncIterator[Served]:
         counted[method, code] += 1
 
     offered = {*RULES, "/test.Service/Slow"}
-    server = new_server([ErrorInterceptor(count, underway.around(at_once), offered)], lifetime.options())
+    server = new_server([ErrorInterceptor(count, underway.around(at_once), offered=offered)], lifetime.options())
     handlers: dict[str, Any] = {"Slow": grpc.unary_unary_rpc_method_handler(slow)}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Service", handlers),))
     servicer = add_health_and_reflection(server, ())
