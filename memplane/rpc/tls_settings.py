@@ -82,7 +82,7 @@ def channel_settings(prefix: str, peer: str) -> tuple[Setting, ...]:
 def refuse_clear(given: Settings, name: str, tls: ServerTls | ChannelTls | None) -> None:
     """Raises BadConfig when the address of setting `name` is beyond this machine, without TLS and `insecure`."""
     insecure = given.choice("insecure", ("off", "on")) == "on"
-    address = given.text(name)
+    address = given.address(name)
     if tls is None and not insecure and not is_loopback(address):
         raise BadConfig(
             f"{name}: {address} is beyond this machine, and there is no TLS: API keys and memories would travel in "
