@@ -34,7 +34,7 @@ class Model:
             self.refused.setdefault(node_id, set()).discard(serves.version)
             self.sessions[node_id] = self.fleet.connect(policy_pb2.NodeInfo(node_id=node_id), serves, 1)
         elif step == "disconnect" and node_id in self.sessions:
-            self.fleet.disconnect(node_id, self.sessions.pop(node_id))
+            self.fleet.disconnect(node_id, self.sessions.pop(node_id), 1)
         elif node_id in self.sessions and target.generation:
             self.answer(step, node_id, target)
 
@@ -49,7 +49,7 @@ class Model:
             self.refused[node_id].add(target.version)
             self.fleet.nacked(node_id, target, "no")
         elif step == "tell":
-            self.fleet.tells(node_id, self.serves[node_id])
+            self.fleet.tells(node_id, self.serves[node_id], 1)
 
 
 @settings(max_examples=300)
