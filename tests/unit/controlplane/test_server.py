@@ -285,9 +285,10 @@ async def test_a_reload_whose_caller_is_let_in_no_more_when_its_turn_comes_is_re
     await plane.put_in_force(7)
     rbac = RBAC.replace(b"dept.sales", b'"*"').replace(b"policy.read", b"policy.reload")
     await plane.reloader.reload(Command([Document("rbac.yaml", rbac)], "test"))
-    async with plane.reloader._lock:
+    standing = plane.reloader._standing
+    async with standing._turn:
         queued = asyncio.create_task(failure(plane, "ReloadPolicySet", reload_request(policy(9)), SALES_READER))
-        await eventually(lambda: len(plane.reloader._running), bool)
+        await eventually(lambda: len(standing._running), bool)
         plane.parts.snapshots.current = None
     assert (await queued).code() is grpc.StatusCode.UNAUTHENTICATED
     assert await plane.parts.store.get(3) is None
