@@ -52,8 +52,8 @@ class Load:
         address = self.stack.addresses[0]
         while self.done < self.operations:
             async with (
-                MemPlaneClient(address, api_key=f"key-of-{tenant}", timeout_s=5) as client,
-                MemPlaneClient(address, api_key="wrong", timeout_s=5) as stranger,
+                MemPlaneClient(address, api_key=f"mpk_key-of-{tenant}", timeout_s=5) as client,
+                MemPlaneClient(address, api_key="mpk_wrong", timeout_s=5) as stranger,
             ):
                 for _ in range(RECONNECT_EVERY):
                     await self._round(tenant, client, stranger)

@@ -48,7 +48,7 @@ class Rig:
         return pid
 
     def client(self) -> MemPlaneClient:
-        return MemPlaneClient(self.plane.address, api_key=f"key-of-{TENANT}", timeout_s=10)
+        return MemPlaneClient(self.plane.address, api_key=f"mpk_key-of-{TENANT}", timeout_s=10)
 
     async def write(self, client: MemPlaneClient, number: int) -> None:
         answer = await client.write(TENANT, f"Parcel {number} weighs {number * 17} g", session_id="s")
