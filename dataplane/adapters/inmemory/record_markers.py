@@ -1,17 +1,19 @@
 """Markers of the in-memory record store."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from dataplane.adapters.inmemory.record_tables import Tables
 
 
-class InMemoryMarkers:
+class InMemoryMarkers(ABC):
     """What RecordStore says of markers, over the tables of the store."""
 
     _tables: Tables
 
+    @abstractmethod
     def _check(self, deadline_s: float) -> None:
-        raise NotImplementedError
+        """Raises BackendUnavailable when the store does not answer in time."""
 
     async def marker(self, name: str, deadline_s: float) -> int:
         """See the port."""
