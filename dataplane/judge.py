@@ -5,13 +5,12 @@ task's answer to each row, in order. The exit code is 0, 1 where a backend fails
 why.
 """
 
-import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import IO, Any
 
-from dataplane.errors import BackendUnavailable
+from dataplane.answering import answered
 from dataplane.judges import dates, guard, pairs, sensitive
 from memplane.settings import BadConfig
 
@@ -40,15 +39,7 @@ async def judge(lines: Sequence[str], out: IO[str]) -> None:
 
 def main() -> int:
     """Answers stdin on stdout; the exit code."""
-    try:
-        asyncio.run(judge(sys.stdin.read().split("\n")[:-1], sys.stdout))
-    except BadConfig as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except BackendUnavailable as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+    return answered(judge)
 
 
 if __name__ == "__main__":
