@@ -111,7 +111,7 @@ async def test_a_rolling_restart_under_load_loses_no_call_and_new_replicas_get_t
 ) -> None:
     async with fleet(tmp_path, postgres_server, redis_server) as made:
         for _ in range(2):
-            await made.add("--drain-s", "0.5", "--max-connection-age-s", "2", "--max-connection-age-grace-s", "5")
+            await made.add("--drain-s", "2", "--max-connection-age-s", "2", "--max-connection-age-grace-s", "5")
         load = Load(made.target())
         running = asyncio.create_task(load.run())
         await eventually(lambda: bool(load.done) or running.done(), bool, 30)

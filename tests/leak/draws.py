@@ -22,7 +22,7 @@ class Seen:
     """What answers gave to whom: of use to others, if anything were wrong.
 
     `used`: whose request_ids were taken, by namespace. `pages`: (method, whose, request, token). `made`: changes under
-    a request_id, by principal, to be made again.
+    a request_id, by principal, to be made again. `request_ids`: what each principal sent, borrowed ones too.
     """
 
     pages: list[tuple[str, str, bytes, str]] = field(default_factory=list)
@@ -91,7 +91,9 @@ class Draws:
             made = self.words.marker()
             self.seen.request_ids[principal.name].append(made)
             return made
-        return self.random.choice(everybody)
+        borrowed = self.random.choice(everybody)
+        self.seen.request_ids[principal.name].append(borrowed)
+        return borrowed
 
     def struct(self) -> struct_pb2.Struct:
         """Metadata with a marker in it."""
