@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import IO, Any
 
 from dataplane.answering import answered
-from dataplane.judges import dates, guard, pairs, sensitive
+from dataplane.judges import dates, gate, guard, pairs, sensitive
 from memplane.settings import BadConfig
 
 Row = Mapping[str, Any]
@@ -20,6 +20,7 @@ Judge = Callable[[Row, Sequence[Row]], AsyncIterator[Row]]
 
 JUDGES: Mapping[str, Judge] = {
     "dates": dates.judge,
+    "gate": gate.judge,
     "pairs": pairs.judge,
     "guard": guard.judge,
     "sensitive": sensitive.judge,

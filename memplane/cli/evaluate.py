@@ -16,6 +16,7 @@ from rich import progress as bars
 from memplane.builtin import policies_folder
 from memplane.cli.calibrate import calibrate_command
 from memplane.cli.eval_dates import dates_command
+from memplane.cli.eval_gate import gate_command
 from memplane.cli.eval_guard import guard_command
 from memplane.cli.eval_pairs import pairs_command
 from memplane.cli.eval_sensitive import sensitive_command
@@ -42,7 +43,9 @@ class PlaneOptions:
     logs: bool
 
 
-@click.group("eval", commands=[calibrate_command, dates_command, guard_command, pairs_command, sensitive_command])
+@click.group(
+    "eval", commands=[calibrate_command, dates_command, gate_command, guard_command, pairs_command, sensitive_command]
+)
 def evaluate() -> None:
     """Measures searches and decisions, and fits an embedding model's maps, on labelled data."""
 
