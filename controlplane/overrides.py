@@ -9,8 +9,8 @@ from controlplane.compiled import OVERRIDES
 from controlplane.diagnose import Diagnostic, Path, Position, model_diagnostics, show_path, warning_at
 from controlplane.yaml_tree import Tree
 from memplane.policy.effective import SECTIONS, build_section, in_order, lineage, merge
-from memplane.policy.model import RetrievePolicy
 from memplane.policy.names import is_namespace
+from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.section import Section
 
 _SUM_TOLERANCE = 1e-9

@@ -2,7 +2,7 @@
 
 from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import DAY_US
-from memplane.policy.model import Weights
+from memplane.policy.retrieve import Weights
 
 HOUR_US = DAY_US // 24
 MAX_WORDS = 10

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from dataplane.model import Candidate
-from memplane.policy.model import FusionPolicy
+from memplane.policy.retrieve import FusionPolicy
 
 ABSENT_BELOW = 0.5
 ABSENT_FROM_FLAT = -1.0

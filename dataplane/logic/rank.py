@@ -31,7 +31,8 @@ from dataplane.logic.intent import Intent
 from dataplane.logic.period import closeness
 from dataplane.logic.strength import strength_at
 from dataplane.model import DAY_US, Kind, Memory, SourceType, StoredCandidate
-from memplane.policy.model import Credibility, DecayPolicy, RetrievePolicy, Weights
+from memplane.policy.model import Credibility, DecayPolicy
+from memplane.policy.retrieve import RetrievePolicy, Weights
 
 NEAR_THE_BEST = 0.9
 UNKNOWN_TIME = 0.5

@@ -27,7 +27,7 @@ from dataplane.pipelines.stages import cut
 from dataplane.ports import Cache, Clock, RecordReads, RecordStore
 from dataplane.row_codec import LAYOUT, pack, unpack
 from dataplane.sealing import seal, unseal
-from memplane.policy.model import Weights
+from memplane.policy.retrieve import Weights
 
 SECOND_US = 1_000_000
 

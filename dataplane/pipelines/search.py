@@ -38,7 +38,7 @@ from dataplane.pipelines.without_records import BACKEND, NOT_AS_FRESH, WithoutRe
 from dataplane.ports import Clock, RecordReads, RecordStore
 from memplane.errors import InvalidField, Unavailable
 from memplane.policy.effective import NamespacePolicies, lineage
-from memplane.policy.model import Weights
+from memplane.policy.retrieve import Weights
 
 CONTEXT_TURNS = 2
 """How many of the last turns are read together with the query. Unmeasured."""

@@ -24,11 +24,11 @@ from memplane.policy.model import (
     DecayPolicy,
     NamespaceSettings,
     PolicySet,
-    RetrievePolicy,
     SectionOverrides,
     WritePolicy,
     WriteRule,
 )
+from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.section import Section
 from memplane.policy.sensitive import SensitivePolicy
 

@@ -34,8 +34,9 @@ from memplane.errors import MemPlaneError
 from memplane.identity import Identity
 from memplane.policy.access import AccessIndex
 from memplane.policy.effective import EffectivePolicies
-from memplane.policy.model import PolicySet, RetrievePolicy, WritePolicy
+from memplane.policy.model import PolicySet, WritePolicy
 from memplane.policy.rbac import Grant, Principal, Rbac
+from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.snapshot import PolicySnapshot
 from memplane.rpc.errors import code_of
 from memplane.v1 import maintenance_service_pb2 as maintenance_pb

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from dataplane.logic.fusion import fuse
 from dataplane.model import Candidate
-from memplane.policy.model import FusionPolicy
+from memplane.policy.retrieve import FusionPolicy
 
 IDS = st.sampled_from([f"mem_{letter}" for letter in "abcdefgh"])
 SCORES = st.integers(min_value=-20, max_value=20).map(float)

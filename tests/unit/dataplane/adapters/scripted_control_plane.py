@@ -10,7 +10,8 @@ import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from memplane.policy.codec import to_json
-from memplane.policy.model import PolicySet, RetrievePolicy
+from memplane.policy.model import PolicySet
+from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.snapshot import sign
 from memplane.rpc.lifetime import RENEW
 from memplane.v1 import policy_discovery_service_pb2 as discovery_pb2

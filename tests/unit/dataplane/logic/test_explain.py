@@ -3,7 +3,7 @@ from dataclasses import replace
 from dataplane.logic.explain import explain
 from dataplane.logic.rank import Ranked, Signals
 from dataplane.model import DAY_US
-from memplane.policy.model import Weights
+from memplane.policy.retrieve import Weights
 from tests.unit.dataplane.logic.examples import a_candidate
 
 

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 from dataplane.logic.fusion import fuse
 from dataplane.model import Candidate
-from memplane.policy.model import FusionPolicy
+from memplane.policy.retrieve import FusionPolicy
 
 ZSCORE = FusionPolicy()
 RRF = FusionPolicy(method="rrf", vector_weight=1.0, text_weight=1.0)

@@ -7,7 +7,8 @@ from dataplane.logic.intent import Intent, read_intent
 from dataplane.logic.period import Period, asked_period, closeness
 from dataplane.logic.rank import Ranking, RankInput, rank
 from dataplane.model import DAY_US
-from memplane.policy.model import AskedTime, Credibility, DecayPolicy, RetrievePolicy
+from memplane.policy.model import Credibility, DecayPolicy
+from memplane.policy.retrieve import AskedTime, RetrievePolicy
 from tests.unit.dataplane.logic.examples import a_candidate
 
 NOW_US = int(datetime(2026, 11, 30, 9, tzinfo=UTC).timestamp()) * 1_000_000

@@ -6,7 +6,8 @@ import pytest
 from dataplane.logic.intent import Intent
 from dataplane.logic.rank import Ranked, Ranking, RankInput, rank
 from dataplane.model import DAY_US, Kind, SourceType
-from memplane.policy.model import Credibility, DecayPolicy, Freshness, RetrievePolicy, Weights
+from memplane.policy.model import Credibility, DecayPolicy
+from memplane.policy.retrieve import Freshness, RetrievePolicy, Weights
 from tests.unit.dataplane.logic.examples import a_candidate
 
 NOW_US = 1_800_000_000_000_000

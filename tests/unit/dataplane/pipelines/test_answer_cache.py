@@ -12,7 +12,7 @@ from dataplane.model import Scope, StoredCandidate
 from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.lineage import Lineage
-from memplane.policy.model import Weights
+from memplane.policy.retrieve import Weights
 from tests.contract.builders import NAMESPACE, NOW_US, commit_of, fields_of, memory_of, vector_of
 
 SALES = Scope((NAMESPACE,))

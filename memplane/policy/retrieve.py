@@ -1,0 +1,71 @@
+"""The section `retrieve_policy`: what is found, and in which order."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from memplane.policy.names import KindName, Positive, Unit, problem
+from memplane.policy.section import Section
+
+
+class Weights(Section):
+    """Weights of the signals; not negative, not all zero; a sum other than 1 is normalised when scoring."""
+
+    vector: Annotated[float, Field(ge=0.0)] = 0.6
+    freshness: Annotated[float, Field(ge=0.0)] = 0.2
+    frequency: Annotated[float, Field(ge=0.0)] = 0.1
+    credibility: Annotated[float, Field(ge=0.0)] = 0.1
+    task_alignment: Annotated[float, Field(ge=0.0)] = 0.0
+    text: Annotated[float, Field(ge=0.0)] = 0.0
+
+    @model_validator(mode="after")
+    def _not_all_zero(self) -> "Weights":
+        if self.total() <= 0:
+            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
+        return self
+
+    def total(self) -> float:
+        """Sum of the weights, above 0."""
+        return self.vector + self.freshness + self.frequency + self.credibility + self.task_alignment + self.text
+
+
+class Freshness(Section):
+    """Freshness is exp(−days / time constant), the constant by kind or category where one is set."""
+
+    time_constant_days: Positive = 30.0
+    by_kind: dict[KindName, Positive] = Field(default_factory=dict)
+    by_category: dict[str, Positive] = Field(default_factory=lambda: {"sales_data": 1.0 / 24.0})
+
+
+class FusionPolicy(Section):
+    """How retrievers' lists are fused into candidates (see `dataplane/logic/fusion.py`)."""
+
+    method: Literal["zscore", "rrf"] = "zscore"
+    vector_weight: Annotated[float, Field(ge=0.0)] = 0.5
+    text_weight: Annotated[float, Field(ge=0.0)] = 1.0
+    rrf_k: Annotated[int, Field(ge=1, le=1000)] = 60
+
+
+class AskedTime(Section):
+    """What is made of a time that a question names, such as "last week" (see `dataplane/logic/period.py`)."""
+
+    use: Literal["signal", "filter", "off"] = "signal"
+    weight: Annotated[float, Field(ge=0.0)] = 0.4
+    fade_days: Positive = 7.0
+
+
+class RetrievePolicy(Section):
+    """What is found and how it is ranked."""
+
+    top_k: Annotated[int, Field(ge=1, le=1000)] = 6
+    vector_candidates: Annotated[int, Field(ge=1, le=20)] = 3
+    text_candidates: Annotated[int, Field(ge=1, le=20)] = 2
+    vector_ef: Annotated[int, Field(ge=1, le=10_000)] = 64
+    min_confidence: Unit = 0.0
+    weights: Weights = Field(default_factory=Weights)
+    freshness: Freshness = Field(default_factory=Freshness)
+    fusion: FusionPolicy = Field(default_factory=FusionPolicy)
+    frequency_window_days: Annotated[int, Field(ge=1, le=365)] = 30
+    recency_words: tuple[Annotated[str, Field(min_length=1)], ...] = ("现在", "最新", "now", "latest", "current")
+    asked_time: AskedTime = Field(default_factory=AskedTime)
+    query_cache_ttl_s: Annotated[int, Field(ge=0, le=86_400)] = 300
