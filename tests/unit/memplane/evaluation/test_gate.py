@@ -50,7 +50,7 @@ def test_figures_are_of_scores_and_of_layers() -> None:
         GateText("3", "x", "junk", False, False),
         GateText("4", "x", "junk", False, False),
     ]
-    answers = [
+    answers: list[dict[str, Any]] = [
         {"score": 0.9, "layer": "LONG_TERM"},
         {"score": 0.4, "layer": "SHORT_TERM"},
         {"score": 0.45, "layer": "SHORT_TERM"},
