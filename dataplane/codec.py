@@ -154,6 +154,7 @@ def _memory_of(
         strength_time_us=admission.now_us,
         access_count=0,
         last_access_time_us=None,
+        sequence=draft.sequence,
         body=message.SerializeToString(),
     )
 
@@ -200,6 +201,7 @@ def next_version(memory: Memory, message: memory_pb2.Memory, now_us: int) -> Mem
         valid_from_us=_optional_us(message, "valid_from"),
         valid_to_us=_optional_us(message, "valid_to"),
         expire_time_us=_optional_us(message, "expire_time"),
+        sequence=message.sequence,
         body=message.SerializeToString(),
     )
 

@@ -223,7 +223,8 @@ class Memory:
 
     `body` is a serialised `memplane.v1.Memory` of this version. The fields that change without a new version (state,
     strength, access_count, last_access_time, valid_to, superseded_by_id) are appended to it when answering; protobuf
-    takes the later value. `strength` is the strength at `strength_time_us`; read it through `logic.strength`.
+    takes the later value. `sequence` is the place in the session. `strength` is the strength at `strength_time_us`;
+    read it through `logic.strength`.
     `statement_key` is equal for what counts as the same statement (`logic.statement`); ACTIVE ones are unique by it.
     """
 
@@ -253,6 +254,7 @@ class Memory:
     strength_time_us: int
     access_count: int
     last_access_time_us: int | None
+    sequence: int = 0
     body: bytes
 
 

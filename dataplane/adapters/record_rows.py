@@ -57,7 +57,8 @@ def memory_from(row: Sequence[Any]) -> Memory:
         strength_time_us=row[23],
         access_count=row[24],
         last_access_time_us=row[25],
-        body=row[26],
+        sequence=row[26],
+        body=row[27],
     )
 
 

@@ -76,6 +76,17 @@ class RecordReads(Protocol):
         """
         ...
 
+    async def neighbours(
+        self, scope: Scope, memories: Sequence[Memory], reach: int, model: str, access_since_us: int, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """The ACTIVE memories in the scope at most `reach` places before or after any of these, in its session.
+
+        By one query, in any order, each once; those asked about are among them where they are beside another. A
+        session is of one namespace, in order of (sequence, create_time_us, memory_id); memories without a session have
+        no neighbours. Else as `fetch`.
+        """
+        ...
+
     async def pending(
         self,
         scope: Scope,

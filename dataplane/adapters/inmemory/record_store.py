@@ -222,6 +222,14 @@ class InMemoryRecordStore(InMemoryMarkers):
         found = (stored.find(self._tables, scope, memory_id) for memory_id in dict.fromkeys(memory_ids))
         return [self._candidate(memory, model, access_since_us) for memory in found if memory]
 
+    async def neighbours(
+        self, scope: Scope, memories: Sequence[Memory], reach: int, model: str, access_since_us: int, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """See the port."""
+        self._check(deadline_s)
+        found = stored.beside(list(self._active(scope)), memories, reach)
+        return [self._candidate(memory, model, access_since_us) for memory in found]
+
     def _candidate(self, memory: Memory, model: str, access_since_us: int) -> StoredCandidate:
         recent = self._recent(memory.memory_id, access_since_us)
         return StoredCandidate(memory, self._embedding(memory, model), recent)

@@ -3,6 +3,7 @@
 Both work on a copy of the tables, which the store takes over when they succeed.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
@@ -88,6 +89,28 @@ class Tables:
     retrievals: dict[str, RetrievalRecord] = field(default_factory=dict)
     accesses: dict[tuple[str, int], int] = field(default_factory=dict)
     tombstones: dict[str, Erasure] = field(default_factory=dict)
+
+
+def beside(memories: Sequence[Memory], wanted: Sequence[Memory], reach: int) -> list[Memory]:
+    """Those at most so many places before or after any of the wanted in its session, each once."""
+    found = (each for memory in wanted for each in _beside(memories, memory, reach))
+    return list({memory.memory_id: memory for memory in found}.values())
+
+
+def _beside(memories: Sequence[Memory], memory: Memory, reach: int) -> list[Memory]:
+    session = [m for m in memories if m.session_id and (m.namespace, m.session_id) == _session(memory)]
+    session.sort(key=_place)
+    before = [each for each in session if _place(each) < _place(memory)]
+    after = [each for each in session if _place(each) > _place(memory)]
+    return before[max(0, len(before) - reach) :] + after[:reach]
+
+
+def _session(memory: Memory) -> tuple[str, str]:
+    return memory.namespace, memory.session_id
+
+
+def _place(memory: Memory) -> tuple[int, int, str]:
+    return memory.sequence, memory.create_time_us, memory.memory_id
 
 
 def find(tables: Tables, scope: Scope, memory_id: str) -> Memory | None:

@@ -60,6 +60,19 @@ _FETCH = """
 SELECT {head}, e.vector, {recent}
 FROM memplane.memories AS m {embedded}
 WHERE m.memory_id = ANY (%(ids)s::text[]) AND {scope}"""
+# Each place goes by the index of sessions.
+_NEIGHBOURS = """
+SELECT {head}, e.vector, {recent}
+FROM (SELECT DISTINCT b.memory_id FROM unnest(%(spaces)s::text[], %(sessions)s::text[], %(sequences)s::bigint[],
+        %(times)s::bigint[], %(ids)s::text[]) AS p (namespace, session_id, sequence, create_time_us, memory_id)
+    CROSS JOIN LATERAL (({before}) UNION ALL ({after})) AS b) AS n
+JOIN memplane.memories AS m ON m.memory_id = n.memory_id {embedded}
+WHERE {scope}"""
+_BESIDE = """
+SELECT m.memory_id FROM memplane.memories AS m
+WHERE m.namespace = p.namespace AND m.session_id = p.session_id AND m.session_id <> '' AND m.state = 1
+    AND (m.sequence, m.create_time_us, m.memory_id) {side} (p.sequence, p.create_time_us, p.memory_id) AND {scope}
+ORDER BY m.sequence {order}, m.create_time_us {order}, m.memory_id {order} LIMIT %(reach)s::bigint"""
 # One index's newest rows above what it has applied, and those that failed before: each memory at its newest one.
 _ABOVE = """
 (SELECT o.memory_id, o.position FROM memplane.outbox AS o JOIN memplane.memories AS m ON m.memory_id = o.memory_id
@@ -165,6 +178,25 @@ class PostgresReads:
         rows = await self._pool.read(scope, statement, parameters, deadline_s)
         return [_candidate_from(row) for row in rows]
 
+    async def neighbours(
+        self, scope: Scope, memories: Sequence[Memory], reach: int, model: str, access_since_us: int, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """See the port."""
+        condition, parameters = in_scope(scope, "m")
+        parameters.update(_places([memory for memory in memories if memory.session_id]))
+        parameters.update(reach=reach, model=model, day=_day(access_since_us))
+        statement = fill(
+            _NEIGHBOURS,
+            head=_HEAD,
+            recent=_RECENT,
+            embedded=EMBEDDED,
+            scope=condition,
+            before=fill(_BESIDE, side="<", order="DESC", scope=opaque(condition)),
+            after=fill(_BESIDE, side=">", order="ASC", scope=opaque(condition)),
+        )
+        rows = await self._pool.read(scope, statement, parameters, deadline_s)
+        return [_candidate_from(row) for row in rows]
+
     async def pending(
         self,
         scope: Scope,
@@ -211,6 +243,17 @@ def _both_scopes(scope: Scope) -> tuple[dict[str, str], Parameters]:
     """Head and version lie in the scope: what was private then, or is now, is not shown to readers of shared rows."""
     condition, parameters = in_scope(scope, "m")
     return {"scope": condition, "version_scope": in_scope(scope, "v")[0], "version": _VERSION}, parameters
+
+
+def _places(memories: Sequence[Memory]) -> Parameters:
+    """Where memories stand in their sessions, a list a column."""
+    return {
+        "spaces": [memory.namespace for memory in memories],
+        "sessions": [memory.session_id for memory in memories],
+        "sequences": [memory.sequence for memory in memories],
+        "times": [memory.create_time_us for memory in memories],
+        "ids": [memory.memory_id for memory in memories],
+    }
 
 
 def _touched(scope: Scope) -> list[str]:

@@ -22,7 +22,7 @@ _COLUMNS: Final[Encoders] = {
     **dict.fromkeys(COLUMNS, texts),
     **dict.fromkeys(("kind", "layer", "state", "pool", "source_type"), smallints),
     **dict.fromkeys(("confidence", "strength"), floats),
-    **dict.fromkeys(("version", "access_count"), bigints),
+    **dict.fromkeys(("version", "access_count", "sequence"), bigints),
     **{name: bigints for name in COLUMNS if name.endswith("_time_us") or name in ("valid_from_us", "valid_to_us")},
     "body": byteas,
 }

@@ -54,6 +54,19 @@ _FETCH = """
 SELECT {head}, e.vector, {recent}
 FROM json_each(:ids) AS i CROSS JOIN memories AS m ON m.memory_id = i.value {embedded}
 WHERE {scope}"""
+# Places go by the index of sessions, each on its own, so that one in a long session costs no more.
+_NEIGHBOURS = """
+SELECT {head}, e.vector, {recent}
+FROM (SELECT DISTINCT n.rowid AS place FROM json_each(:places) AS p CROSS JOIN memories AS n
+    WHERE n.rowid IN ({before}) UNION
+    SELECT DISTINCT n.rowid AS place FROM json_each(:places) AS p CROSS JOIN memories AS n
+    WHERE n.rowid IN ({after})) AS b
+CROSS JOIN memories AS m ON m.rowid = b.place {embedded}"""
+_BESIDE = """
+SELECT b.rowid FROM memories AS b
+WHERE b.namespace = p.value ->> 0 AND b.session_id = p.value ->> 1 AND b.session_id <> '' AND b.state = 1
+    AND (b.sequence, b.create_time_us, b.memory_id) {side} (p.value ->> 2, p.value ->> 3, p.value ->> 4) AND {scope}
+ORDER BY b.sequence {order}, b.create_time_us {order}, b.memory_id {order} LIMIT :reach"""
 # One index's newest rows above what it has applied, and those that failed before: each memory at its newest one.
 _ABOVE = """
 SELECT o.memory_id, o.position FROM outbox AS o {by} CROSS JOIN memories AS m ON m.memory_id = o.memory_id
@@ -183,6 +196,29 @@ def fetch(
     condition, parameters = in_scope(scope, "m")
     parameters.update(ids=json.dumps(list(dict.fromkeys(memory_ids))), model=model, day=access_since_us // DAY_US)
     statement = fill(_FETCH, head=_HEAD, recent=_RECENT, embedded=EMBEDDED, scope=condition)
+    return [_candidate_from(row) for row in connection.execute(statement, parameters)]
+
+
+def neighbours(
+    connection: sqlite3.Connection,
+    scope: Scope,
+    memories: Sequence[Memory],
+    reach: int,
+    model: str,
+    access_since_us: int,
+) -> list[StoredCandidate]:
+    """See RecordReads.neighbours."""
+    condition, parameters = in_scope(scope, "b")
+    places = [(m.namespace, m.session_id, m.sequence, m.create_time_us, m.memory_id) for m in memories if m.session_id]
+    parameters.update(places=json.dumps(places), reach=reach, model=model, day=access_since_us // DAY_US)
+    statement = fill(
+        _NEIGHBOURS,
+        head=_HEAD,
+        recent=_RECENT,
+        embedded=EMBEDDED,
+        before=fill(_BESIDE, side="<", order="DESC", scope=condition),
+        after=fill(_BESIDE, side=">", order="ASC", scope=condition),
+    )
     return [_candidate_from(row) for row in connection.execute(statement, parameters)]
 
 

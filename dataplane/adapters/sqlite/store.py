@@ -210,6 +210,20 @@ class SqliteRecordStore:
         read = partial(reads.fetch, scope=scope, memory_ids=memory_ids, model=model, access_since_us=access_since_us)
         return await self._read(read, len(memory_ids), deadline_s)
 
+    async def neighbours(
+        self, scope: Scope, memories: Sequence[Memory], reach: int, model: str, access_since_us: int, deadline_s: float
+    ) -> list[StoredCandidate]:
+        """See the port."""
+        read = partial(
+            reads.neighbours,
+            scope=scope,
+            memories=list(memories),
+            reach=reach,
+            model=model,
+            access_since_us=access_since_us,
+        )
+        return await self._read(read, len(memories), deadline_s)
+
     async def pending(
         self,
         scope: Scope,

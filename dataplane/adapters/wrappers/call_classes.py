@@ -34,6 +34,7 @@ _RECORD_READS = {
     "list_memories": _READ,
     "most_used": _READ,
     "fetch": _READ,
+    "neighbours": _READ,
     "pending": _READ,
     "history": _READ,
 }

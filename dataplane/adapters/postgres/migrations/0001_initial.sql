@@ -39,6 +39,7 @@ CREATE TABLE memplane.memories (
     strength_time_us    bigint            NOT NULL,
     access_count        bigint            NOT NULL,
     last_access_time_us bigint,
+    sequence            bigint            NOT NULL,
     body                bytea             NOT NULL,
     key_id              text COLLATE "C"  NOT NULL DEFAULT '',
     fields              jsonb             NOT NULL
@@ -50,6 +51,9 @@ CREATE INDEX memories_active_content ON memplane.memories (namespace, subject_id
 CREATE UNIQUE INDEX memories_active_fact ON memplane.memories (namespace, subject_id, fact_key)
     WHERE state = 1 AND fact_key <> '';
 CREATE INDEX memories_newest ON memplane.memories (namespace, create_time_us, memory_id);
+-- What was said beside a memory.
+CREATE INDEX memories_session ON memplane.memories (namespace, session_id, sequence, create_time_us, memory_id)
+    WHERE state = 1 AND session_id <> '';
 CREATE INDEX memories_expiring ON memplane.memories (expire_time_us) WHERE expire_time_us IS NOT NULL;
 
 -- Every version as it was recorded: system time in record_time_us, world time in valid_from_us and valid_to_us.
@@ -80,6 +84,7 @@ CREATE TABLE memplane.memory_versions (
     strength_time_us    bigint            NOT NULL,
     access_count        bigint            NOT NULL,
     last_access_time_us bigint,
+    sequence            bigint            NOT NULL,
     body                bytea             NOT NULL,
     key_id              text COLLATE "C"  NOT NULL DEFAULT '',
     record_time_us      bigint            NOT NULL,

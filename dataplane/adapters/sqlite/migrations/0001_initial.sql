@@ -28,6 +28,7 @@ CREATE TABLE memories (
     strength_time_us    INTEGER NOT NULL,
     access_count        INTEGER NOT NULL,
     last_access_time_us INTEGER,
+    sequence            INTEGER NOT NULL,
     body                BLOB    NOT NULL,
     key_id              TEXT    NOT NULL DEFAULT '',
     fields              TEXT    NOT NULL
@@ -41,6 +42,9 @@ CREATE UNIQUE INDEX memories_active_fact ON memories (namespace, subject_id, fac
 -- For reading: the planner does not see within a scope of several namespaces that the unique one would do.
 CREATE INDEX memories_by_fact ON memories (namespace, subject_id, fact_key) WHERE state = 1;
 CREATE INDEX memories_newest ON memories (namespace, create_time_us, memory_id);
+-- What was said beside a memory.
+CREATE INDEX memories_session ON memories (namespace, session_id, sequence, create_time_us, memory_id)
+    WHERE state = 1 AND session_id <> '';
 CREATE INDEX memories_expiring ON memories (expire_time_us) WHERE expire_time_us IS NOT NULL;
 
 -- Every version as it was recorded: system time in record_time_us, world time in valid_from_us and valid_to_us.
@@ -71,6 +75,7 @@ CREATE TABLE memory_versions (
     strength_time_us    INTEGER NOT NULL,
     access_count        INTEGER NOT NULL,
     last_access_time_us INTEGER,
+    sequence            INTEGER NOT NULL,
     body                BLOB    NOT NULL,
     key_id              TEXT    NOT NULL DEFAULT '',
     record_time_us      INTEGER NOT NULL,

@@ -12,6 +12,7 @@ from dataplane.adapters.sqlite.migrate import migrate, read_migrations
 from dataplane.changes import Lease
 from dataplane.model import EVERYTHING, Kind, Scope
 from dataplane.ports import ContentKey
+from tests.contract.builders import memory_of
 
 SCOPE = Scope(("a",), ("b",))
 
@@ -87,6 +88,16 @@ def test_what_was_used_lately_is_sought_in_the_namespaces_of_the_scope_alone(
     [plan] = connection.plans
     assert "SEARCH a USING INDEX access_buckets_recent (namespace=? AND day>?)" in plan
     assert "SCAN m" not in plan
+
+
+@pytest.mark.parametrize("scope", [Scope(("a",)), SCOPE])
+def test_what_stands_beside_a_memory_goes_by_its_session(connection: Explaining, scope: Scope) -> None:
+    reads.neighbours(connection, scope, [memory_of()], 2, "model", 0)
+    [plan] = connection.plans
+    assert plan.count("USING INDEX memories_session (namespace=? AND session_id=?") == 2
+    assert "SCAN n" not in plan
+    assert "SCAN m" not in plan
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
 def test_removals_are_listed_by_memory(connection: Explaining) -> None:
