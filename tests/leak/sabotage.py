@@ -92,7 +92,17 @@ ONE_ADAPTER: dict[str, Spoil] = {
 }
 """A scope condition dropped in one adapter each; `rows by id` needs an index that proposes them, too."""
 
-ALL_READS = ("fetch", "neighbours", "get", "list_memories", "list_versions", "get_version", "pending", "history", "most_used")
+ALL_READS = (
+    "fetch",
+    "neighbours",
+    "get",
+    "list_memories",
+    "list_versions",
+    "get_version",
+    "pending",
+    "history",
+    "most_used",
+)
 SEEN_IN_ANSWERS: dict[str, Spoil] = {
     "every adapter": forgetful(records=ALL_READS, vectors=("search", "rows"), texts=("search", "rows")),
     "lists": ONE_ADAPTER["lists"],

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.contract.builders import MODEL, NOW_US, commit_of, memory_of, scope_o
 from tests.contract.record_store.test_reads import put_all
 
 
-def turn(number: int, session_id: str = "s1", **overrides: object) -> Memory:
+def turn(number: int, session_id: str = "s1", **overrides: Any) -> Memory:
     return memory_of(f"mem_{session_id}_{number}", session_id=session_id, sequence=number, **overrides)
 
 
