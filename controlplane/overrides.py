@@ -40,13 +40,17 @@ def check_overrides(tree: Tree, base: Mapping[str, Section], diagnostics: list[D
 def weight_warnings(resolved: Resolved, positions: Mapping[Path, Position]) -> Iterator[Diagnostic]:
     """A warning for each place that gives retrieve weights whose sum is not 1."""
     for path, section in resolved.items():
-        here = (*path, "weights")
-        if here not in positions or not isinstance(section, RetrievePolicy):
+        if not isinstance(section, RetrievePolicy):
             continue
-        total = section.weights.total()
-        if abs(total - 1.0) > _SUM_TOLERANCE:
-            message = f"{show_path(here)} sum to {total:.6g}, not 1; they are divided by their sum"
-            yield warning_at("WEIGHTS_NORMALISED", message, here, positions)
+        totals = {
+            ("weights",): section.weights.total(),
+            ("orchestrated", "weights"): section.orchestrated.weights.total(),
+        }
+        for keys, total in totals.items():
+            here: Path = (*path, *keys)
+            if here in positions and abs(total - 1.0) > _SUM_TOLERANCE:
+                message = f"{show_path(here)} sum to {total:.6g}, not 1; they are divided by their sum"
+                yield warning_at("WEIGHTS_NORMALISED", message, here, positions)
 
 
 def _overridden(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from dataplane.logic.intent import read_intent
 from dataplane.logic.normalise import normalise_content
 from dataplane.logic.overlap import identifiers_held
+from dataplane.logic.profiles.table import least_confidence
 from dataplane.logic.rank import Ranking, RankInput, rank
 from dataplane.model import DAY_US, Draft, Kind, Layer, Memory, Pool, Source, SourceType, State, StoredCandidate
 from dataplane.pipelines.caller import Caller
@@ -138,8 +139,8 @@ def _order(given: OrderGiven, policies: NamespacePolicies) -> list[str]:
         )
         for name, hit in given.hits.items()
     ]
-    ranked = rank(items, ranking)
-    return [item.candidate.memory.memory_id for item in ranked if item.confidence >= retrieve.min_confidence]
+    ranked, least = rank(items, ranking), least_confidence(retrieve)
+    return [item.candidate.memory.memory_id for item in ranked if item.confidence >= least]
 
 
 def _memory(name: str, hit: HitGiven) -> Memory:

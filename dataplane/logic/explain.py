@@ -1,8 +1,13 @@
-"""A hit's score in words."""
+"""A hit's score in words, with the numbers of the profile that made it.
 
-from dataplane.logic.rank import Ranked, Signals
+The profile `weighted` tells what is to be told of a memory; the others add what each part counts in their formula, 0 to
+1, or what it multiplies by.
+"""
+
+from dataplane.logic.profiles.signals import Signals
+from dataplane.logic.rank import Ranked
 from dataplane.model import DAY_US
-from memplane.policy.retrieve import Weights
+from memplane.policy.retrieve import RetrievePolicy, Weights
 
 HOUR_US = DAY_US // 24
 MAX_WORDS = 10
@@ -10,27 +15,53 @@ MAX_WORDS = 10
 SHOWN_NEARNESS = 0.005
 
 
-def explain(ranked: Ranked, weights: Weights, window_days: int = 30) -> str:
+def explain(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> str:
     """Why a hit ranks where it does, e.g. "relevance 0.87, said 3 days ago, recalled 3 times in 30 days, source USER".
 
-    What has no weight and nothing to say is left out. `window_days` is the window in which recalls were counted.
+    What has no weight and nothing to say is left out. `weights` are those of the answer.
     """
-    memory = ranked.candidate.memory
+    if policy.profile == "companion":
+        return ", ".join(_product(ranked, weights, policy))
+    return ", ".join(_sum(ranked, weights, policy))
+
+
+def _sum(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> list[str]:
+    memory, signals, counts = ranked.candidate.memory, ranked.signals, policy.profile != "weighted"
+    recalled = _recalled(ranked.candidate.recent_access_count, policy.frequency_window_days)
     parts = [
-        *_relevance(ranked.signals, weights),
+        *_relevance("relevance", signals, weights),
         *_words(ranked.words),
-        f"said {_ago(ranked.age_us)}",
-        *_asked_time(ranked.signals.asked_time),
-        _recalled(ranked.candidate.recent_access_count, window_days),
-        f"source {memory.source_type.name}",
+        _counting(f"said {_ago(ranked.age_us)}", signals.freshness, counts and weights.freshness > 0),
+        *_asked_time(signals.asked_time),
+        _counting(recalled, signals.frequency, counts and weights.frequency > 0),
+        _counting(f"source {memory.source_type.name}", signals.credibility, counts and weights.credibility > 0),
     ]
-    if ranked.signals.task_alignment > 0 and weights.task_alignment > 0:
+    if signals.task_alignment > 0 and weights.task_alignment > 0:
         parts.append(f"category {memory.category} fits the task")
-    return ", ".join(parts)
+    return parts
 
 
-def _relevance(signals: Signals, weights: Weights) -> list[str]:
-    named = (("relevance", signals.vector, weights.vector), ("text match", signals.text, weights.text))
+def _product(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> list[str]:
+    memory, signals = ranked.candidate.memory, ranked.signals
+    used = f"never used, said {_ago(ranked.age_us)}" if ranked.idle_us is None else f"last used {_ago(ranked.idle_us)}"
+    recalled = _recalled(ranked.candidate.recent_access_count, policy.frequency_window_days)
+    in_all = f"{recalled}, {_counted(memory.access_count, 'time')} in all"
+    return [
+        *_relevance("similarity", signals, weights),
+        *_words(ranked.words),
+        _counting(used, signals.freshness, counts=True),
+        *_asked_time(signals.asked_time),
+        _counting(in_all, signals.boost, counts=True) if memory.access_count else recalled,
+        _counting(f"source {memory.source_type.name}", signals.credibility, counts=True),
+    ]
+
+
+def _counting(words: str, number: float, counts: bool) -> str:
+    return f"{words} counts {number:.2f}" if counts else words
+
+
+def _relevance(name: str, signals: Signals, weights: Weights) -> list[str]:
+    named = ((name, signals.vector, weights.vector), ("text match", signals.text, weights.text))
     return [f"{name} {value:.2f}" for name, value, weight in named if value > 0 or weight > 0]
 
 

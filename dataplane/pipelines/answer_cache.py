@@ -19,7 +19,8 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.rank import Ranked, Signals
+from dataplane.logic.profiles.signals import Signals
+from dataplane.logic.rank import Ranked
 from dataplane.model import Scope
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.lineage import Lineage
@@ -145,8 +146,8 @@ class AnswerCache:
         if head["position"] < wish.at_least or now_us >= head["until_us"]:
             return None
         hits = [
-            Ranked(row, score, confidence, Signals(*signals), age_us, tuple(words))
-            for row, (score, confidence, signals, age_us, words) in zip(rows, head["hits"], strict=True)
+            Ranked(row, score, confidence, Signals(*signals), age_us, tuple(words), idle_us)
+            for row, (score, confidence, signals, age_us, words, idle_us) in zip(rows, head["hits"], strict=True)
         ]
         weights = Weights.model_construct(**head["weights"])
         return Found(tuple(hits), weights, head["position"], DegradedNotes(), None, is_known=True)
@@ -185,6 +186,8 @@ def _packed(found: Found, until_us: int) -> bytes:
         "position": found.position,
         "until_us": until_us,
         "weights": found.weights.model_dump(),
-        "hits": [(hit.score, hit.confidence, astuple(hit.signals), hit.age_us, hit.words) for hit in found.hits],
+        "hits": [
+            (hit.score, hit.confidence, astuple(hit.signals), hit.age_us, hit.words, hit.idle_us) for hit in found.hits
+        ],
     }
     return pack(head, [replace(hit.candidate, embedding=None) for hit in found.hits])

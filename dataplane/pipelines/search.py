@@ -20,6 +20,7 @@ from dataplane.errors import BackendUnavailable
 from dataplane.logic.expiry import has_expired
 from dataplane.logic.filters import matches
 from dataplane.logic.intent import read_intent
+from dataplane.logic.profiles.table import least_confidence
 from dataplane.logic.rank import Ranked, Ranking, effective_weights, rank
 from dataplane.logic.strength import is_cold
 from dataplane.model import DAY_US, EVERYTHING, Filter, Memory, Scope, State, StoredCandidate
@@ -66,7 +67,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
-    """The hits, best first, the weights they were scored with, and what the answer says about itself.
+    """The hits, best first, what counted in their scores, and what the answer says about itself.
 
     `position` 0: nothing is known of what it holds, for it was made without the record store.
     """
@@ -239,9 +240,7 @@ class SearchPipeline:
             task_type=query.task_type,
         )
         items = rank_inputs(shown, question, gathered, ranking)
-        least = query.min_confidence
-        if least is None:
-            least = question.policies.retrieve.min_confidence
+        least = least_confidence(question.policies.retrieve, query.min_confidence)
         ranked = [item for item in rank(items, ranking) if item.confidence >= least]
         heard = by_consensus(ranked, question.text, question.policies.guard)
         return heard[: question.top_k], effective_weights(items, ranking)

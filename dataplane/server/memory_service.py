@@ -159,9 +159,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
         for number, hit in enumerate(found.hits, start=1):
             _put_hit(response.hits.add(), number, hit, found, caller)
             if request.explain:
-                response.hits[-1].explanation = explain(
-                    hit, found.weights, found.policies.retrieve.frequency_window_days
-                )
+                response.hits[-1].explanation = explain(hit, found.weights, found.policies.retrieve)
         return response
 
     async def GetContext(  # noqa: N802 - the contract's name
@@ -297,4 +295,5 @@ def _put_hit(target: memory_pb2.Hit, number: int, hit: Ranked, found: SearchAnsw
     target.signals.task_alignment = signals.task_alignment
     target.signals.strength = signals.strength
     target.signals.asked_time = signals.asked_time
+    target.signals.boost = signals.boost
     target.memory.CopyFrom(hide_references(answer(memory, *state_now(memory, caller, found.now_us)), caller))

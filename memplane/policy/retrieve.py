@@ -7,6 +7,8 @@ from pydantic import Field, model_validator
 from memplane.policy.names import KindName, Positive, Unit, problem
 from memplane.policy.section import Section
 
+ProfileName = Literal["weighted", "balanced", "orchestrated", "companion"]
+
 
 class Weights(Section):
     """Weights of the signals; not negative, not all zero; a sum other than 1 is normalised when scoring."""
@@ -54,6 +56,53 @@ class AskedTime(Section):
     fade_days: Positive = 7.0
 
 
+class KindDays(Section):
+    """Time constants in days, one for each kind. Unmeasured."""
+
+    FACT: Positive = 30.0
+    PREFERENCE: Positive = 90.0
+    EPISODE: Positive = 7.0
+    INSTRUCTION: Positive = 90.0
+    TOOL_RESULT: Positive = 1.0
+    DOCUMENT: Positive = 180.0
+    SUMMARY: Positive = 30.0
+
+
+class OrchestratedWeights(Section):
+    """Weights of the profile `orchestrated`; not negative, not all zero; divided by their sum when scoring."""
+
+    recency: Annotated[float, Field(ge=0.0)] = 0.3
+    relevance: Annotated[float, Field(ge=0.0)] = 0.4
+    authority: Annotated[float, Field(ge=0.0)] = 0.2
+    task_alignment: Annotated[float, Field(ge=0.0)] = 0.1
+
+    @model_validator(mode="after")
+    def _not_all_zero(self) -> "OrchestratedWeights":
+        if self.total() <= 0:
+            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
+        return self
+
+    def total(self) -> float:
+        """Sum of the weights, above 0."""
+        return self.recency + self.relevance + self.authority + self.task_alignment
+
+
+class OrchestratedPolicy(Section):
+    """The numbers of the profile `orchestrated` (see `dataplane/logic/profiles/linear.py`)."""
+
+    weights: OrchestratedWeights = Field(default_factory=OrchestratedWeights)
+    time_constant_days: KindDays = Field(default_factory=KindDays)
+
+
+class CompanionPolicy(Section):
+    """The numbers of the profile `companion` (see `dataplane/logic/profiles/companion.py`)."""
+
+    decay_per_day: Annotated[float, Field(ge=0.0, le=1.0)] = 0.01
+    keep_above: Unit = 0.6
+    use_gain: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    max_boost: Annotated[float, Field(ge=1.0, le=10.0)] = 1.5
+
+
 class RetrievePolicy(Section):
     """What is found and how it is ranked."""
 
@@ -62,7 +111,10 @@ class RetrievePolicy(Section):
     text_candidates: Annotated[int, Field(ge=1, le=20)] = 2
     vector_ef: Annotated[int, Field(ge=1, le=10_000)] = 64
     min_confidence: Unit = 0.0
+    profile: ProfileName = "weighted"
     weights: Weights = Field(default_factory=Weights)
+    orchestrated: OrchestratedPolicy = Field(default_factory=OrchestratedPolicy)
+    companion: CompanionPolicy = Field(default_factory=CompanionPolicy)
     freshness: Freshness = Field(default_factory=Freshness)
     fusion: FusionPolicy = Field(default_factory=FusionPolicy)
     frequency_window_days: Annotated[int, Field(ge=1, le=365)] = 30

@@ -900,12 +900,15 @@ class Signals(_message.Message):
     TASK_ALIGNMENT_FIELD_NUMBER: _builtins.int
     STRENGTH_FIELD_NUMBER: _builtins.int
     ASKED_TIME_FIELD_NUMBER: _builtins.int
+    BOOST_FIELD_NUMBER: _builtins.int
     vector: _builtins.float
     """How much the content says about the query, by meaning. 0 when unknown."""
     text: _builtins.float
     """Full-text relevance, relative to the best candidate of this search."""
     freshness: _builtins.float
-    """exp(−age / time constant); 0.5 when the time is unknown."""
+    """exp(−age / time constant), in the ranking profile `companion` exp(−decay_per_day × days since the last use); 0.5
+    when the time is unknown.
+    """
     frequency: _builtins.float
     """log(1 + accesses in the policy's `frequency_window_days`), relative to the most used candidate of this search."""
     credibility: _builtins.float
@@ -916,6 +919,8 @@ class Signals(_message.Message):
     """Strength when read, 0 to `max_strength`."""
     asked_time: _builtins.float
     """How near to the time that the query names ("last week") it was told: 1 within it. 0 when the query names none."""
+    boost: _builtins.float
+    """What the memory's uses multiply the score by, at least 1: in the ranking profile `companion`. 1 in the others."""
     def __init__(
         self,
         *,
@@ -927,10 +932,11 @@ class Signals(_message.Message):
         task_alignment: _builtins.float = ...,
         strength: _builtins.float = ...,
         asked_time: _builtins.float = ...,
+        boost: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_time", b"asked_time", "credibility", b"credibility", "frequency", b"frequency", "freshness", b"freshness", "strength", b"strength", "task_alignment", b"task_alignment", "text", b"text", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_time", b"asked_time", "boost", b"boost", "credibility", b"credibility", "frequency", b"frequency", "freshness", b"freshness", "strength", b"strength", "task_alignment", b"task_alignment", "text", b"text", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,9 +1,10 @@
 from dataclasses import replace
 
 from dataplane.logic.explain import explain
-from dataplane.logic.rank import Ranked, Signals
+from dataplane.logic.profiles.signals import Signals
+from dataplane.logic.rank import Ranked
 from dataplane.model import DAY_US
-from memplane.policy.retrieve import Weights
+from memplane.policy.retrieve import RetrievePolicy, Weights
 from tests.unit.dataplane.logic.examples import a_candidate
 
 
@@ -13,38 +14,40 @@ def ranked(age_us: int | None, uses: int = 0, *, text: float = 0.0, task_alignme
 
 
 def test_a_hit_is_told_in_words() -> None:
-    told = explain(ranked(3 * DAY_US + 5, 3), Weights())
+    told = explain(ranked(3 * DAY_US + 5, 3), Weights(), RetrievePolicy())
     assert told == "relevance 0.87, said 3 days ago, recalled 3 times in 30 days, source USER"
 
 
 def test_one_is_singular_and_none_is_said() -> None:
-    assert "said 1 day ago, recalled 1 time in 7 days" in explain(ranked(DAY_US, 1), Weights(), window_days=7)
-    assert "not recalled in 30 days" in explain(ranked(DAY_US), Weights())
+    assert "said 1 day ago, recalled 1 time in 7 days" in explain(
+        ranked(DAY_US, 1), Weights(), RetrievePolicy(frequency_window_days=7)
+    )
+    assert "not recalled in 30 days" in explain(ranked(DAY_US), Weights(), RetrievePolicy())
 
 
 def test_the_words_that_a_memory_holds_are_named() -> None:
     few = replace(ranked(0), words=("pump", "精排"))
-    assert "relevance 0.87, holds the words pump 精排, said" in explain(few, Weights())
+    assert "relevance 0.87, holds the words pump 精排, said" in explain(few, Weights(), RetrievePolicy())
     many = replace(few, words=tuple(f"w{number}" for number in range(13)))
-    assert "w8 w9 and 3 more, said" in explain(many, Weights())
+    assert "w8 w9 and 3 more, said" in explain(many, Weights(), RetrievePolicy())
 
 
 def test_ages_of_every_size_are_told() -> None:
-    assert "at an unknown time" in explain(ranked(None), Weights())
-    assert "for a time to come" in explain(ranked(-1), Weights())
-    assert "within the last hour" in explain(ranked(0), Weights())
-    assert "said 2 hours ago" in explain(ranked(DAY_US // 12), Weights())
+    assert "at an unknown time" in explain(ranked(None), Weights(), RetrievePolicy())
+    assert "for a time to come" in explain(ranked(-1), Weights(), RetrievePolicy())
+    assert "within the last hour" in explain(ranked(0), Weights(), RetrievePolicy())
+    assert "said 2 hours ago" in explain(ranked(DAY_US // 12), Weights(), RetrievePolicy())
 
 
 def test_text_and_task_are_told_where_they_count() -> None:
-    told = explain(ranked(0, text=0.5, task_alignment=1.0), Weights(task_alignment=0.1))
+    told = explain(ranked(0, text=0.5, task_alignment=1.0), Weights(task_alignment=0.1), RetrievePolicy())
     assert "text match 0.50" in told
     assert "category billing fits the task" in told
 
 
 def test_what_was_told_in_the_time_asked_about_says_so() -> None:
     hit = ranked(0)
-    assert "asked about" not in explain(hit, Weights())
+    assert "asked about" not in explain(hit, Weights(), RetrievePolicy())
     within, near = (replace(hit, signals=replace(hit.signals, asked_time=value)) for value in (1.0, 0.37))
-    assert "said within the last hour, in the time asked about, not" in explain(within, Weights())
-    assert "nearness to the time asked about 0.37" in explain(near, Weights())
+    assert "said within the last hour, in the time asked about, not" in explain(within, Weights(), RetrievePolicy())
+    assert "nearness to the time asked about 0.37" in explain(near, Weights(), RetrievePolicy())

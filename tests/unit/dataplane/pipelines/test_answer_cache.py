@@ -7,7 +7,8 @@ import pytest
 from dataplane.adapters.inmemory.record_store import InMemoryRecordStore
 from dataplane.adapters.inprocess_cache import InProcessCache
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.rank import Ranked, Signals
+from dataplane.logic.profiles.signals import Signals
+from dataplane.logic.rank import Ranked
 from dataplane.model import Scope, StoredCandidate
 from dataplane.pipelines.answer_cache import AnswerCache, Found, Wish
 from dataplane.pipelines.degraded import DegradedNotes

@@ -1,0 +1,1 @@
+"""Ranking profiles: one formula each over the same signals; see `table`."""
