@@ -43,11 +43,12 @@ async def read_final_state(
         *(_of_tenant(addresses, key, tenant, entries) for tenant, key in enumerate(api_keys.values()))
     )
     memories = tuple(memory for each in seen for memory in each.memories)
+    operations = tuple(operation for each in seen for operation in each.operations)
     return FinalState(
         memories=memories,
-        operations=tuple(operation for each in seen for operation in each.operations),
+        operations=operations,
         reads=tuple(read for each in seen for read in each.reads),
-        raw_leftovers=await leftovers(places, _erased(entries, memories)),
+        raw_leftovers=await leftovers(places, erased(entries, memories, operations)),
     )
 
 
@@ -77,10 +78,20 @@ def _spread(items: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     return items[:: len(items) // SAMPLE + 1]
 
 
-def _erased(entries: Iterable[Entry], memories: Iterable[FinalMemory]) -> list[str]:
-    """Markers of all that was said only by memories whose erasure was acknowledged."""
+def erased(
+    entries: Sequence[Entry], memories: Iterable[FinalMemory], operations: Iterable[FinalOperation]
+) -> list[str]:
+    """Markers of all that was said only by memories whose erasure was acknowledged.
+
+    A queued write says in the end what its operation made, of which the answer tells the id alone.
+    """
     hard = {entry.asked["id"] for entry in entries if _erases(entry)}
     said: dict[str, set[str]] = defaultdict(set)
+    queued = {entry.told["operation"]: entry.asked["marker"] for entry in entries if _queues(entry)}
+    made = [(entry.told["operation"], entry.told.get("id")) for entry in entries if entry.method == "operation"]
+    for name, memory_id in (*made, *((each.name, each.memory_id) for each in operations)):
+        if memory_id and name in queued:
+            said[queued[name]].add(memory_id)
     for entry in entries:
         if entry.method in {"write", "update", "operation"} and entry.told.get("id"):
             for word in entry.told.get("markers", ()):
@@ -89,6 +100,10 @@ def _erased(entries: Iterable[Entry], memories: Iterable[FinalMemory]) -> list[s
             said[word].add(memory_id)
     there = {memory.marker for memory in memories}
     return sorted(word for word, ids in said.items() if ids <= hard and word not in there)
+
+
+def _queues(entry: Entry) -> bool:
+    return entry.method == "write" and bool(entry.told.get("operation"))
 
 
 def _erases(entry: Entry) -> bool:

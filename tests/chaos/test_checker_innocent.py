@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.chaos.final import erased
 from tests.chaos.history import FinalOperation, marker
 from tests.chaos.test_checker import FOREIGN, NS, OTHER, OWN, SHARED, Story, fact, kinds, memory
 
@@ -208,3 +209,16 @@ def test_two_changes_at_once_may_end_in_either_order(story: Story) -> None:
     story.update(word=OTHER, version=2, at=2, until=5)
     story.update(word=third, version=3, at=2, until=5)
     assert story.judged(memory(word=third, version=3)).is_clean
+
+
+def test_what_a_queued_write_made_says_its_text_too_and_was_never_erased(story: Story) -> None:
+    for word in (OWN, OTHER):
+        story.write("m2", word=word, told={"markers": [word]})
+    story.forget("m2", mode="HARD")
+    assert erased(story.entries, [], []) == [OWN, OTHER]
+    story.write("", word=OWN, told={"action": "QUEUED", "operation": "o"}, asked={"delivery": "QUEUED"})
+    story.write("", word=OTHER, told={"action": "QUEUED", "operation": "p"}, asked={"delivery": "QUEUED"})
+    story.call("operation", {"operation": "o"}, {"done": True, "id": "m1", "operation": "o", "markers": []})
+    story.forget("m1", mode="SOFT")
+    never_asked = FinalOperation(name="p", done=True, code="", memory_id="m3", state="ACTIVE")
+    assert erased(story.entries, [], [never_asked]) == []

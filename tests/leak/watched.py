@@ -35,11 +35,13 @@ class WatchedPort:
             return found
 
         async def call(*arguments: Any, **named: Any) -> Any:
-            answer = await found(*arguments, **named)
-            self._learn(name, arguments, answer)
             scope = next((each for each in arguments if isinstance(each, Scope)), None)
             if scope is not None and self._name == "cache":
-                self._check_values(scope, arguments[1], answer)
+                self._note_values(scope, arguments[1])  # beforehand: what is not answered may be kept all the same
+            answer = await found(*arguments, **named)
+            self._learn(name, arguments, answer)
+            if scope is not None and self._name == "cache":
+                self._check_values(scope, answer)
             elif scope is not None:
                 self._check(name, scope, answer)
             return self if answer is self.inner else answer
@@ -64,11 +66,13 @@ class WatchedPort:
         if commit.change.name == "FORGOTTEN":
             self._truth.forgotten(memory.memory_id, "SOFT")
 
-    def _check_values(self, scope: Scope, values: Any, answer: Any) -> None:
-        """What is kept under one scope is not found under another."""
+    def _note_values(self, scope: Scope, values: Any) -> None:
         if isinstance(values, dict):
             for value in values.values():
                 self._put[value].add(scope)
+
+    def _check_values(self, scope: Scope, answer: Any) -> None:
+        """What is kept under one scope is not found under another."""
         for value in answer if isinstance(answer, list) else ():
             self.checked += 1
             if value in self._put and scope not in self._put[value]:
