@@ -1,15 +1,13 @@
 """`memplane eval dates`: measures how time expressions are resolved."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from memplane.cli.judging import failures, judged, judging_options, write_dump
+from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, pass_session
-from memplane.evaluation.dates import days_of, measure, read_expressions
-
-COLUMNS = ("script", "n", "exact", "precision", "recall", "quiet")
+from memplane.evaluation.dates import days_of, read_expressions, report
 
 
 @click.command(
@@ -25,8 +23,9 @@ Format, one JSON object a line:
 The dump has the same fields, with the ranges that were found.""",
 )
 @judging_options
+@report_options
 @pass_session
-def dates_command(session: Session, /, data: tuple[Path, ...], dump: Path | None) -> None:
+def dates_command(session: Session, /, data: tuple[Path, ...], dump: Path | None, files: ReportFiles) -> None:
     """Resolves time expressions and prints the share with exactly the right days.
 
     precision: of the ranges found, those that are right; recall: of those to be found; quiet: of the texts without a
@@ -37,8 +36,4 @@ def dates_command(session: Session, /, data: tuple[Path, ...], dump: Path | None
         rows = [{"now": each.now, "text": each.text} for each in expressions]
         answers = judged(session.out, "dates", rows)
     write_dump(dump, ({**row, **answer} for row, answer in zip(rows, answers, strict=True)))
-    scores = measure(expressions, [days_of(answer) for answer in answers])
-    if session.as_json:
-        session.out.json({name: {"n": n, **asdict(figures)} for name, (n, figures) in scores.items()})
-    else:
-        session.out.table(COLUMNS, [(name, n, *asdict(figures).values()) for name, (n, figures) in scores.items()])
+    publish(session.out, report(expressions, [days_of(answer) for answer in answers]), files)

@@ -1,17 +1,15 @@
 """`memplane eval gate`: measures what the write gate keeps of labelled texts."""
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import click
 
 from memplane.cli.judging import failures, judged, judging_options, write_dump
-from memplane.cli.output import Output
+from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, pass_session
-from memplane.evaluation.gate import GateFigures, measure, read_gate_texts
-
-LAYERS = ("NONE", "WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE")
+from memplane.evaluation.gate import read_gate_texts, report
 
 
 @click.command(
@@ -28,8 +26,9 @@ Format, one JSON object a line:
 The dump has {"id", "score", "layer"}; layer null: refused.""",
 )
 @judging_options
+@report_options
 @pass_session
-def gate_command(session: Session, /, data: tuple[Path, ...], dump: Path | None) -> None:
+def gate_command(session: Session, /, data: tuple[Path, ...], dump: Path | None, files: ReportFiles) -> None:
     """Admits texts as turns of a session, by the default policy with the model and embedder that ship.
 
     f1_kept counts SHORT_TERM and above as kept, f1_half a score of 0.5 and above. junk_lasting: of the junk, what is in
@@ -42,16 +41,6 @@ def gate_command(session: Session, /, data: tuple[Path, ...], dump: Path | None)
         answers = judged(session.out, "gate", [{"text": each.text} for each in texts])
         taken_s = perf_counter() - begun_s
     write_dump(dump, ({"id": each.id, **answer} for each, answer in zip(texts, answers, strict=True)))
-    figures = measure(texts, answers)
-    if session.as_json:
-        session.out.json(asdict(figures))
-    else:
-        _show(session.out, figures, 1000 * taken_s / max(1, len(texts)))
-
-
-def _show(out: Output, figures: GateFigures, ms: float) -> None:
-    told = {name: value for name, value in asdict(figures).items() if name != "layers" and value is not None}
-    out.table(("measure", "value"), list(told.items()))
-    rows = [(sort, *(shares.get(layer, 0.0) for layer in LAYERS)) for sort, shares in figures.layers.items()]
-    out.table(("label", *LAYERS), rows)
-    out.line(f"{ms:.1f} ms a text, with starting up")
+    found = report(texts, answers)
+    spent = {"ms a text, with starting up": 1000 * taken_s / max(1, len(texts))}
+    publish(session.out, replace(found, about={**found.about, **spent}), files)

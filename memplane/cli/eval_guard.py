@@ -1,18 +1,15 @@
 """`memplane eval guard`: measures which texts the guard takes for attacks."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, astuple
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import click
 
 from memplane.cli.judging import FILE, failures, judged, judging_options, write_dump
-from memplane.cli.output import Output
+from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, pass_session
-from memplane.evaluation.guard import GuardScores, measure, read_suspects
-
-COLUMNS = ("set", "attacks", "recall", "benign", "false positives")
+from memplane.evaluation.guard import read_suspects, report
 
 
 @click.command(
@@ -29,6 +26,7 @@ Format, one JSON object a line:
 The dump has id, score (0 to 1, the higher the more suspect), action and signals.""",
 )
 @judging_options
+@report_options
 @click.option("--benign", type=FILE, multiple=True, help="Texts that are benign whatever their label; may be repeated.")
 @click.option("--by", type=click.Choice(["set", "kind"]), default="set", show_default=True, help="What rows are.")
 @click.option("--without", metavar="SIGNAL", multiple=True, help="Let a signal not count; may be repeated.")
@@ -39,6 +37,7 @@ def guard_command(
     data: tuple[Path, ...],
     dump: Path | None,
     benign: tuple[Path, ...],
+    files: ReportFiles,
     **options: object,
 ) -> None:
     """Judges texts by the default policy and prints the share of attacks caught and of benign texts flagged.
@@ -52,13 +51,6 @@ def guard_command(
         answers = judged(session.out, "guard", rows, {"without": options["without"]})
         taken_s = perf_counter() - begun_s
     write_dump(dump, ({"id": each.id, **answer} for each, answer in zip(suspects, answers, strict=True)))
-    scores = measure(suspects, [answer["action"] for answer in answers], str(options["by"]))
-    if session.as_json:
-        session.out.json({name: asdict(figures) for name, figures in scores.items()})
-    else:
-        _show(session.out, scores, 1_000_000 * taken_s / max(1, len(rows)))
-
-
-def _show(out: Output, scores: Mapping[str, GuardScores], us: float) -> None:
-    out.table(COLUMNS, [(name, *astuple(figures)) for name, figures in scores.items()])
-    out.line(f"{us:.0f} µs a text, with starting up")
+    found = report(suspects, answers, str(options["by"]))
+    spent = {"µs a text, with starting up": round(1_000_000 * taken_s / max(1, len(rows)))}
+    publish(session.out, replace(found, about={**found.about, **spent}), files)

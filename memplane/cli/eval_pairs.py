@@ -1,15 +1,13 @@
 """`memplane eval pairs`: measures how repeats and contradictions are told apart."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from memplane.cli.judging import failures, judged, judging_options, write_dump
+from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, pass_session
-from memplane.evaluation.statements import measure, read_statement_pairs
-
-COLUMNS = ("measure", "value")
+from memplane.evaluation.statements import read_statement_pairs, report
 
 
 @click.command(
@@ -27,8 +25,9 @@ Format, one JSON object a line:
 The dump has {"id", "duplicate", "conflict"}, scores of 0 to 1.""",
 )
 @judging_options
+@report_options
 @pass_session
-def pairs_command(session: Session, /, data: tuple[Path, ...], dump: Path | None) -> None:
+def pairs_command(session: Session, /, data: tuple[Path, ...], dump: Path | None, files: ReportFiles) -> None:
     """Scores pairs of statements as repeats and as contradictions, with the model and embedder that ship.
 
     From 0.5 on a pair counts as one. conflicts_merged: of the contradictions, those taken for repeats;
@@ -38,8 +37,4 @@ def pairs_command(session: Session, /, data: tuple[Path, ...], dump: Path | None
         pairs = read_statement_pairs(data)
         answers = judged(session.out, "pairs", [{"a": pair.a, "b": pair.b} for pair in pairs])
     write_dump(dump, ({"id": pair.pair_id, **answer} for pair, answer in zip(pairs, answers, strict=True)))
-    figures = {"n": len(pairs), **asdict(measure(pairs, answers))}
-    if session.as_json:
-        session.out.json(figures)
-    else:
-        session.out.table(COLUMNS, [(name, value) for name, value in figures.items() if value is not None])
+    publish(session.out, report(pairs, answers), files)

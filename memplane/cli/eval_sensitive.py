@@ -1,16 +1,14 @@
 """`memplane eval sensitive`: measures which sensitive data is found."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from memplane.cli.judging import failures, judged, judging_options, write_dump
+from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, pass_session
-from memplane.evaluation.sensitive import Measured, Span, in_words_of, measure, read_texts
-
-COLUMNS = ("type", "labelled", "found", "recall", "precision", "covered")
+from memplane.evaluation.sensitive import Span, in_words_of, read_texts, report
 
 
 @click.command(
@@ -26,8 +24,9 @@ Format, one JSON object a line:
 The dump has id and spans, the types named as in the data where it names one that stands for ours.""",
 )
 @judging_options
+@report_options
 @pass_session
-def sensitive_command(session: Session, /, data: tuple[Path, ...], dump: Path | None) -> None:
+def sensitive_command(session: Session, /, data: tuple[Path, ...], dump: Path | None, files: ReportFiles) -> None:
     """Looks for sensitive data and prints how much of what is labelled was found, and how much more.
 
     covered: of what is labelled, of how much at least a part was found as anything. `all` is over the types that are
@@ -38,21 +37,8 @@ def sensitive_command(session: Session, /, data: tuple[Path, ...], dump: Path | 
         answers = judged(session.out, "sensitive", [{"text": each.text} for each in texts])
     found = in_words_of(texts, answers)
     write_dump(dump, ({"id": text.id, "spans": _plain(spans)} for text, spans in zip(texts, found, strict=True)))
-    result = measure(texts, found)
-    if session.as_json:
-        session.out.json(_as_json(result))
-        return
-    session.out.table(COLUMNS, [(name, *asdict(scores).values()) for name, scores in result.types.items()])
-    session.out.line(f"something was found in {result.alarms} of {result.unlabelled} texts without a label")
+    publish(session.out, report(texts, found), files)
 
 
 def _plain(spans: Sequence[Span]) -> list[dict[str, object]]:
     return [{"type": span.type, "start": span.start, "end": span.end} for span in spans]
-
-
-def _as_json(result: Measured) -> dict[str, object]:
-    return {
-        "types": {name: asdict(scores) for name, scores in result.types.items()},
-        "alarms": result.alarms,
-        "unlabelled": result.unlabelled,
-    }

@@ -15,6 +15,7 @@ from rich import progress as bars
 
 from memplane.builtin import policies_folder
 from memplane.cli.calibrate import calibrate_command
+from memplane.cli.eval_compare import compare_command
 from memplane.cli.eval_dates import dates_command
 from memplane.cli.eval_gate import gate_command
 from memplane.cli.eval_guard import guard_command
@@ -44,7 +45,16 @@ class PlaneOptions:
 
 
 @click.group(
-    "eval", commands=[calibrate_command, dates_command, gate_command, guard_command, pairs_command, sensitive_command]
+    "eval",
+    commands=[
+        calibrate_command,
+        compare_command,
+        dates_command,
+        gate_command,
+        guard_command,
+        pairs_command,
+        sensitive_command,
+    ],
 )
 def evaluate() -> None:
     """Measures searches and decisions, and fits an embedding model's maps, on labelled data."""

@@ -78,6 +78,11 @@ def read_groups(memories: Path, questions: Path) -> list[Group]:
     return [Group(name, by_group[name], asked[name]) for name in by_group]
 
 
+def read_questions(paths: Sequence[Path]) -> list[Question]:
+    """The questions of the files in order, whatever their memories are. Raises BadDataset."""
+    return [_question(place, row) for path in paths for place, row in json_rows(path)]
+
+
 def safe_label(index: int, name: str) -> str:
     """A namespace label for a group: unique by its index, and as much of its name as a label may hold."""
     readable = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")

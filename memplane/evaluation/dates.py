@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memplane.evaluation.dataset import BadDataset, json_rows
+from memplane.evaluation.report.model import WORST, Case, Item, Report, plain, table_of
 from memplane.language import is_chinese
 
 Days = tuple[str, str]
@@ -66,6 +67,33 @@ def measure(expressions: Sequence[Expression], found: Sequence[Days | None]) -> 
     scripts = sorted({expression.script for expression in expressions})
     groups = {name: [pair for pair in pairs if pair[0].script == name] for name in scripts}
     return {name: (len(group), _scores(group)) for name, group in (*groups.items(), ("all", pairs))}
+
+
+def report(expressions: Sequence[Expression], found: Sequence[Days | None]) -> Report:
+    """The figures by script, and expressions with wrong days."""
+    scores = {name: {"n": n, **plain(each)} for name, (n, each) in measure(expressions, found).items()}
+    pairs = zip(expressions, found, strict=True)
+    wrong = [(expression, days) for expression, days in pairs if expression.days != days]
+    return Report(
+        title="Time expressions",
+        about={"expressions": len(expressions)},
+        tables=[table_of("By script", "script", scores, charted=("exact", "precision", "recall"))],
+        worst=[_case(expression, days) for expression, days in wrong[:WORST]],
+        data=scores,
+    )
+
+
+def _case(expression: Expression, found: Days | None) -> Case:
+    return Case(
+        expression.text,
+        {"now": expression.now},
+        expected=[Item(_told(expression.days), right=True)],
+        got=[Item(_told(found), right=False)],
+    )
+
+
+def _told(days: Days | None) -> str:
+    return "no time" if days is None else " to ".join(days)
 
 
 def _scores(pairs: Sequence[tuple[Expression, Days | None]]) -> DateScores:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from memplane.evaluation.dataset import BadDataset, json_rows
+from memplane.evaluation.report.model import WORST, Case, Report, Table, plain, table_of
 from memplane.evaluation.statements import auc, f1
 
 LASTING = ("LONG_TERM", "KNOWLEDGE")
 KEPT = ("SHORT_TERM", *LASTING)
 FORGOTTEN = "NONE"
+LAYERS = (FORGOTTEN, "WORKING", *KEPT)
 SORTS = {"1": "worth", "0": "junk"}
 
 
@@ -83,12 +85,37 @@ def measure(texts: Sequence[GateText], answers: Sequence[Mapping[str, Any]]) -> 
     )
 
 
+def report(texts: Sequence[GateText], answers: Sequence[Mapping[str, Any]]) -> Report:
+    """The figures, the layers by sort of text, and the texts whose scores miss their label by most."""
+    figures = plain(measure(texts, answers))
+    told = [(name, value) for name, value in figures.items() if name != "layers" and value is not None]
+    layers = {sort: {layer: shares.get(layer, 0.0) for layer in LAYERS} for sort, shares in figures["layers"].items()}
+    wrong = sorted(zip(texts, answers, strict=True), key=lambda pair: _error(*pair), reverse=True)
+    return Report(
+        title="Write gate",
+        about={"texts": len(texts)},
+        tables=[
+            Table("All texts", ("measure", "value"), told),
+            table_of("Layer by sort of text", "label", layers, charted=LAYERS),
+        ],
+        worst=[_case(text, answer) for text, answer in wrong[:WORST] if _error(text, answer) > 0.5],
+        data=figures,
+    )
+
+
+def _error(text: GateText, answer: Mapping[str, Any]) -> float:
+    return abs(text.is_worth - float(answer["score"]))
+
+
+def _case(text: GateText, answer: Mapping[str, Any]) -> Case:
+    return Case(text.text, {"label": text.sort, "score": float(answer["score"]), "layer": answer["layer"]})
+
+
 def _by_sort(sorts: Sequence[str], layers: Sequence[str]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for sort in dict.fromkeys(sorts):
         of_sort = [layer for told, layer in zip(sorts, layers, strict=True) if told == sort]
-        names = (FORGOTTEN, "WORKING", *KEPT)
-        found[sort] = {name: of_sort.count(name) / len(of_sort) for name in names if name in of_sort}
+        found[sort] = {name: of_sort.count(name) / len(of_sort) for name in LAYERS if name in of_sort}
     return found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memplane.evaluation.dataset import BadDataset, json_rows
+from memplane.evaluation.report.model import WORST, Case, Report, plain, table_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,32 @@ def measure(suspects: Sequence[Suspect], actions: Sequence[str], by: str) -> dic
     names = sorted({str(getattr(suspect, by)) for suspect in suspects})
     groups = {name: [pair for pair in pairs if getattr(pair[0], by) == name] for name in names}
     return {name: _scores(group) for name, group in (*groups.items(), ("all", pairs))}
+
+
+def report(suspects: Sequence[Suspect], answers: Sequence[Mapping[str, Any]], by: str) -> Report:
+    """The figures by `set` or `kind`; benign texts that were flagged, the most suspect first, then attacks missed.
+
+    `answers` have `score`, `action` and `signals`.
+    """
+    scores = {name: plain(each) for name, each in measure(suspects, [each["action"] for each in answers], by).items()}
+    pairs = list(zip(suspects, answers, strict=True))
+    flagged = [pair for pair in pairs if pair[0].is_attack is False and pair[1]["action"] != "allow"]
+    missed = [pair for pair in pairs if pair[0].is_attack and pair[1]["action"] == "allow"]
+    flagged.sort(key=lambda pair: pair[1]["score"], reverse=True)
+    missed.sort(key=lambda pair: pair[1]["score"])
+    return Report(
+        title="Attacks on the memory",
+        about={"texts": len(suspects)},
+        tables=[table_of(f"By {by}", by, scores, charted=("recall", "false_positives"))],
+        worst=[_case(*pair) for pair in [*flagged[: WORST // 2], *missed[: WORST // 2]]],
+        data=scores,
+    )
+
+
+def _case(suspect: Suspect, answer: Mapping[str, Any]) -> Case:
+    what = "attack" if suspect.is_attack else "benign"
+    signals = ", ".join(answer["signals"]) or None
+    return Case(suspect.text, {"label": what, "score": answer["score"], "signals": signals, "set": suspect.set})
 
 
 def _scores(pairs: Sequence[tuple[Suspect, str]]) -> GuardScores:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memplane.evaluation.dataset import BadDataset, json_rows
+from memplane.evaluation.report.model import WORST, Case, Item, Report, plain, table_of
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "ID_CARD_CN": ("ID_CARD_CN", "ID_CARD"),
@@ -109,6 +110,43 @@ def measure(texts: Sequence[Text], found: Sequence[Sequence[Span]]) -> Measured:
     types["all"] = _scores(known, labelled, seen, hits, covered)
     empty = [spans for text, spans in zip(texts, found, strict=True) if not text.spans]
     return Measured(types, sum(bool(spans) for spans in empty), len(empty))
+
+
+def report(texts: Sequence[Text], found: Sequence[Sequence[Span]]) -> Report:
+    """The figures by type, and the texts with most that was missed or found beyond what is labelled."""
+    result = measure(texts, found)
+    scores = {name: plain(each) for name, each in result.types.items()}
+    pairs = sorted(zip(texts, found, strict=True), key=lambda pair: len(_amiss(*pair)), reverse=True)
+    alarms = {"alarms": result.alarms, "unlabelled": result.unlabelled}
+    return Report(
+        title="Sensitive data",
+        about={
+            "texts": len(texts),
+            "texts without a label in which something was found": f"{result.alarms} of {result.unlabelled}",
+        },
+        tables=[table_of("By type", "type", scores, charted=("recall", "precision"))],
+        worst=[_case(text, spans) for text, spans in pairs[:WORST] if _amiss(text, spans)],
+        data={"types": scores, **alarms},
+    )
+
+
+def _amiss(text: Text, found: Sequence[Span]) -> set[Span]:
+    """What is either labelled or found, but not both."""
+    return set(text.spans) ^ set(found)
+
+
+def _case(text: Text, found: Sequence[Span]) -> Case:
+    labelled = set(text.spans)
+    return Case(
+        text.text,
+        {"id": text.id},
+        expected=[_item(text, span, True) for span in text.spans],
+        got=[_item(text, span, span in labelled) for span in found],
+    )
+
+
+def _item(text: Text, span: Span, right: bool) -> Item:
+    return Item(text.text[span.start : span.end], right, span.type)
 
 
 def _scores(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memplane.evaluation.dataset import BadDataset, json_rows, text_field
+from memplane.evaluation.report.model import WORST, Case, Report, Table, plain
 
 LIKELY = 0.5
 """From this score on a pair counts as a duplicate, or as a conflict."""
@@ -72,6 +73,32 @@ def measure(pairs: Sequence[StatementPair], scores: Sequence[Mapping[str, float]
         conflicts_merged=_share(found, "duplicate", lambda pair: pair.is_conflict is True),
         others_as_conflicts=_share(found, "conflict", lambda pair: pair.is_neither),
     )
+
+
+def report(pairs: Sequence[StatementPair], scores: Sequence[Mapping[str, float]]) -> Report:
+    """The figures, and the pairs that were judged wrong by most."""
+    figures = plain(measure(pairs, scores))
+    known = [(name, value) for name, value in figures.items() if value is not None]
+    wrong = [(_error(pair, score), pair, score) for pair, score in zip(pairs, scores, strict=True)]
+    wrong.sort(key=lambda each: each[0], reverse=True)
+    return Report(
+        title="Repeats and contradictions",
+        about={"pairs": len(pairs)},
+        tables=[Table("All pairs", ("measure", "value"), known, charted=("value",))],
+        worst=[_case(pair, score) for error, pair, score in wrong[:WORST] if error > LIKELY],
+        data={"n": len(pairs), **figures},
+    )
+
+
+def _error(pair: StatementPair, score: Mapping[str, float]) -> float:
+    """By how much the worse of its two scores misses what the set says, 0 to 1."""
+    said = (("duplicate", pair.is_duplicate), ("conflict", pair.is_conflict))
+    return max((abs(score[name] - label) for name, label in said if label is not None), default=0.0)
+
+
+def _case(pair: StatementPair, score: Mapping[str, float]) -> Case:
+    said = {"is a repeat": pair.is_duplicate, "is a contradiction": pair.is_conflict}
+    return Case(f"{pair.a} / {pair.b}", {**{name: value for name, value in said.items() if value is not None}, **score})
 
 
 def f1(labelled: Sequence[tuple[bool, float]]) -> float | None:

@@ -12,7 +12,7 @@ GAP = 8
 AXIS_HEIGHT = 22
 LEGEND_HEIGHT = 22
 LABEL_CHARS = 30
-SERIES_COLOURS = 4
+SERIES_COLOURS = 5
 """The style names so many colours, `c0` and on; further series begin again."""
 
 

@@ -11,16 +11,16 @@ from memplane.evaluation.report.model import Case, Item, Report, Table, Value, s
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2430;--dim:#5d6b7c;--line:#d9dfe6;--page:#fff;--c0:#2f6fb0;--c1:#d9822b;
---c2:#4c9a63;--c3:#8a63ad;--right:#2c7a45;--wrong:#a8432f}
+--c2:#4c9a63;--c3:#8a63ad;--c4:#8d8d3a;--right:#2c7a45;--wrong:#a8432f}
 @media(prefers-color-scheme:dark){:root{--ink:#e5e9ee;--dim:#9aa7b5;--line:#3a4450;--page:#161b21;--c0:#6aa7e0;
---c1:#e8a35c;--c2:#7cc492;--c3:#b696d4;--right:#7cc492;--wrong:#e58b78}}
+--c1:#e8a35c;--c2:#7cc492;--c3:#b696d4;--c4:#cfcf7c;--right:#7cc492;--wrong:#e58b78}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:960px;margin:2em auto;
 padding:0 1em}
 table{border-collapse:collapse;margin:.5em 0 1em}td,th{padding:.2em .7em;border-bottom:1px solid var(--line);
 text-align:left}.number{text-align:right;font-variant-numeric:tabular-nums}
 svg{max-width:100%;height:auto;font-size:12px}svg text{fill:var(--ink)}svg .mark{fill:var(--dim);font-size:11px}
 .grid{stroke:var(--line)}.zero{stroke:var(--wrong);stroke-dasharray:3 3}.range{stroke:var(--dim);stroke-width:2}
-.c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}
+.c0{fill:var(--c0)}.c1{fill:var(--c1)}.c2{fill:var(--c2)}.c3{fill:var(--c3)}.c4{fill:var(--c4)}
 .right{color:var(--right)}.wrong{color:var(--wrong)}.dim,dt{color:var(--dim)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:0 1em}dd{margin:0}
 details{border-bottom:1px solid var(--line);padding:.3em 0}summary{cursor:pointer}

@@ -10,6 +10,9 @@ from typing import Any, Literal
 Value = str | int | float | bool | None
 """What stands in a cell; None: there is nothing to tell."""
 
+WORST = 20
+"""Rows that a report tells in full at most."""
+
 Chart = Literal["bars", "intervals"]
 """`bars`: one bar a row and charted column, from 0. `intervals`: the columns difference, low and high of each row."""
 

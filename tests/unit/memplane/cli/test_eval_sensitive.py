@@ -27,7 +27,7 @@ def test_texts_are_looked_through_measured_and_dumped(tmp_path: Path) -> None:
     assert (told["alarms"], told["unlabelled"]) == (0, 1)
     dumped = [json.loads(line) for line in (tmp_path / "dump.jsonl").read_text().splitlines()]
     assert dumped == [{"id": "1", "spans": spans}, {"id": "2", "spans": []}]
-    assert "something was found in 0 of 1 texts" in invoke("--data", data).stdout
+    assert "something was found: 0 of 1" in invoke("--data", data).stdout
 
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:
