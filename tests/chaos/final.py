@@ -88,7 +88,7 @@ def erased(
     hard = {entry.asked["id"] for entry in entries if _erases(entry)}
     said: dict[str, set[str]] = defaultdict(set)
     queued = {entry.told["operation"]: entry.asked["marker"] for entry in entries if _queues(entry)}
-    made = [(entry.told["operation"], entry.told.get("id")) for entry in entries if entry.method == "operation"]
+    made = [(entry.asked["operation"], entry.told.get("id")) for entry in entries if entry.method == "operation"]
     for name, memory_id in (*made, *((each.name, each.memory_id) for each in operations)):
         if memory_id and name in queued:
             said[queued[name]].add(memory_id)

@@ -218,6 +218,7 @@ def test_what_a_queued_write_made_says_its_text_too_and_was_never_erased(story: 
     assert erased(story.entries, [], []) == [OWN, OTHER]
     story.write("", word=OWN, told={"action": "QUEUED", "operation": "o"}, asked={"delivery": "QUEUED"})
     story.write("", word=OTHER, told={"action": "QUEUED", "operation": "p"}, asked={"delivery": "QUEUED"})
+    story.call("operation", {"operation": "o"}, code="UNAVAILABLE")
     story.call("operation", {"operation": "o"}, {"done": True, "id": "m1", "operation": "o", "markers": []})
     story.forget("m1", mode="SOFT")
     never_asked = FinalOperation(name="p", done=True, code="", memory_id="m3", state="ACTIVE")
