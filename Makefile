@@ -16,7 +16,7 @@ CHAOS = --seconds $(SECONDS) --operations $(OPERATIONS) --seed $(SEED)
 export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup proto proto-check run demo test check chaos bench clean
+.PHONY: help setup proto proto-check run demo test check quality chaos bench clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ check: $(STAMP) proto-check ## Lint, types, layers and stubs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+quality: $(STAMP) ## Measure memory quality on the data of MEMPLANE_EVAL_DATA into build/quality
+	$(BIN)/python tools/measure_quality.py
 
 chaos: $(STAMP) ## Break everything under load, on both kinds of stores, and judge what clients saw
 	GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.chaos --stores embedded $(CHAOS)

@@ -7,9 +7,9 @@ import click
 from memplane.cli.judging import FILE, failures
 from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, json_option, pass_session
-from memplane.evaluation.bootstrap import RESAMPLES
+from memplane.evaluation.bootstrap import Draw
 from memplane.evaluation.comparable import TASKS
-from memplane.evaluation.comparing import SEED, Answered, Draw, comparison, read_dump, read_group_names
+from memplane.evaluation.comparing import Answered, comparison, read_dump, read_group_names
 
 
 @click.command(
@@ -37,9 +37,9 @@ for other groups; it takes ten of them or more.""",
     help="What both answered; may be repeated.",
 )
 @click.option("--groups", metavar="FIELD", help="Draw whole groups: those of rows with one value of this field.")
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the drawing.")
+@click.option("--seed", type=click.IntRange(0), default=Draw.seed, show_default=True, help="Of the drawing.")
 @click.option(
-    "--resamples", type=click.IntRange(100, 1_000_000), default=RESAMPLES, show_default=True, help="How many."
+    "--resamples", type=click.IntRange(100, 1_000_000), default=Draw.resamples, show_default=True, help="How many."
 )
 @report_options
 @json_option

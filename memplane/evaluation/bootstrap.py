@@ -9,7 +9,7 @@ about *these* groups; drawing whole groups tells what holds for other groups, an
 anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 RESAMPLES = 10_000
-CHUNK_CELLS = 4_000_000
-"""Weights held at once, 32 MB of them."""
+CHUNK_CELLS = 1_000_000
+"""Weights held at once, 8 MB of them."""
 INTERVAL = (2.5, 97.5)
 FEW_GROUPS = 10
 """Below so many groups their bootstrap is too sure of itself (Cameron, Gelbach and Miller 2008 warn below 20 to 30)."""
@@ -91,31 +91,50 @@ class Difference:
     p: float
 
 
-def compare(
-    a: Statistic, b: Statistic, groups: Sequence[str], *, seed: int, by_group: bool, resamples: int = RESAMPLES
-) -> Difference:
-    """The difference of two statistics over the same rows; `groups` names the group of each, at least one row.
+@dataclass(frozen=True)
+class Draw:
+    """How rows are drawn: the same seed gives the same numbers; whole groups or single rows; how often."""
 
-    The same seed gives the same numbers.
+    seed: int = 1
+    by_group: bool = False
+    resamples: int = RESAMPLES
+
+
+def compare(
+    a: Mapping[str, Statistic], b: Mapping[str, Statistic], groups: Sequence[str], draw: Draw
+) -> dict[str, Difference]:
+    """The difference of each statistic, all over the same rows; those that are of nothing are left out.
+
+    `groups` names the group of each row; there is at least one row.
     """
     rows = len(groups)
-    names, member = np.unique(np.array(groups, dtype=object), return_inverse=True)
-    units = len(names) if by_group else rows
-    generator = np.random.default_rng(seed)
-    drawn = []
-    chunk = max(1, CHUNK_CELLS // rows)
-    for start in range(0, resamples, chunk):
-        counts = generator.multinomial(units, np.full(units, 1 / units), size=min(chunk, resamples - start))
-        weights = (counts[:, member] if by_group else counts).astype(np.float64)
-        drawn.append(b.at(weights) - a.at(weights))
     once = np.ones((1, rows))
-    return _difference(rows, float(a.at(once)[0]), float(b.at(once)[0]), np.concatenate(drawn))
+    values = {name: (float(a[name].at(once)[0]), float(b[name].at(once)[0])) for name in a}
+    told = {name: pair for name, pair in values.items() if not np.isnan(pair).any()}
+    drawn: dict[str, list[Floats]] = {name: [] for name in told}
+    for weights in _weights(groups, draw):
+        for name, differences in drawn.items():
+            differences.append(b[name].at(weights) - a[name].at(weights))
+    return {name: _difference(rows, *told[name], np.concatenate(drawn[name])) for name in told}
+
+
+def _weights(groups: Sequence[str], draw: Draw) -> Iterator[Floats]:
+    """How often each row is drawn: a line a resample, some lines at once."""
+    names, member = np.unique(np.array(groups), return_inverse=True)
+    units = len(names) if draw.by_group else len(groups)
+    generator = np.random.default_rng(draw.seed)
+    chunk = max(1, CHUNK_CELLS // max(units, len(groups)))
+    for start in range(0, draw.resamples, chunk):
+        lines = min(chunk, draw.resamples - start)
+        taken = generator.integers(units, size=(lines, units)) + units * np.arange(lines)[:, None]
+        counts = np.bincount(taken.ravel(), minlength=lines * units).reshape(lines, units).astype(np.float64)
+        yield counts[:, member] if draw.by_group else counts
 
 
 def _difference(rows: int, a: float, b: float, drawn: Floats) -> Difference:
     told = drawn[~np.isnan(drawn)]  # a resample without a positive says nothing
     if not len(told):
-        return Difference(rows, a, b, b - a, np.nan, np.nan, 1.0)
+        return Difference(rows, a, b, b - a, b - a, b - a, 1.0)
     low, high = (float(end) for end in np.percentile(told, INTERVAL))
     other_side = min(int((told <= 0).sum()), int((told >= 0).sum()))
     p = min(1.0, 2 * (other_side + 1) / (len(told) + 1))

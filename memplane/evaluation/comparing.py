@@ -1,18 +1,16 @@
 """Compares two dumps of one task over the same rows, by paired bootstrap (`memplane.evaluation.bootstrap`)."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memplane.evaluation.bootstrap import FEW_GROUPS, INTERVAL, RESAMPLES, Difference, compare
+from memplane.evaluation.bootstrap import FEW_GROUPS, INTERVAL, Difference, Draw, compare
 from memplane.evaluation.comparable import Answer, Comparable
 from memplane.evaluation.dataset import BadDataset, json_rows
 from memplane.evaluation.report.model import Report, Table, Value
 
 COLUMNS = ("n", "a", "b", "difference", "low", "high", "p")
-SEED = 1
 
 
 @dataclass(frozen=True)
@@ -32,15 +30,6 @@ class Answered:
             [self.b[place] for place in places],
             [self.groups[place] for place in places],
         )
-
-
-@dataclass(frozen=True)
-class Draw:
-    """How rows are drawn: a seed, whole groups or single rows, how often."""
-
-    seed: int = SEED
-    by_group: bool = False
-    resamples: int = RESAMPLES
 
 
 def read_dump(path: Path, task: Comparable[Any], rows: Sequence[Any]) -> list[Answer]:
@@ -82,18 +71,7 @@ def read_group_names(paths: Sequence[Path], field: str) -> dict[str, str]:
 def compared(task: Comparable[Any], answered: Answered, draw: Draw) -> dict[str, Difference]:
     """The difference of each figure that can be told of these rows."""
     first, second = (task.statistics(answered.rows, answers) for answers in (answered.a, answered.b))
-    found = {
-        name: compare(
-            first[name],
-            second[name],
-            answered.groups,
-            seed=draw.seed,
-            by_group=draw.by_group,
-            resamples=draw.resamples,
-        )
-        for name in first
-    }
-    return {name: each for name, each in found.items() if not math.isnan(each.difference)}
+    return compare(first, second, answered.groups, draw)
 
 
 def by_category(task: Comparable[Any], answered: Answered, draw: Draw) -> dict[str, dict[str, Difference]]:
@@ -110,10 +88,10 @@ def comparison(task: Comparable[Any], answered: Answered, draw: Draw, names: tup
     """The differences over all rows, and of the first figure by category. `names` are what a and b are."""
     overall, categories = compared(task, answered, draw), by_category(task, answered, draw)
     tables = [_table("All", "measure", overall, _note(answered, draw))]
-    for measure in overall:
-        told = {name: each[measure] for name, each in categories.items() if measure in each}
-        if told:
-            tables.append(_table(f"By category: {measure}", "category", told))
+    told = next((measure for measure in overall if any(measure in each for each in categories.values())), "")
+    if told:
+        rows = {name: each[told] for name, each in categories.items() if told in each}
+        tables.append(_table(f"By category: {told}", "category", rows))
     return Report(
         title="Comparison of two runs",
         about={"a": names[0], "b": names[1], "rows": len(answered.rows), "groups": len(set(answered.groups))},

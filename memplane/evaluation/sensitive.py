@@ -117,7 +117,11 @@ def report(texts: Sequence[Text], found: Sequence[Sequence[Span]]) -> Report:
     result = measure(texts, found)
     scores = {name: plain(each) for name, each in result.types.items()}
     pairs = sorted(zip(texts, found, strict=True), key=lambda pair: len(_amiss(*pair)), reverse=True)
-    alarms = {"alarms": result.alarms, "unlabelled": result.unlabelled}
+    alarms = {
+        "alarms": result.alarms,
+        "unlabelled": result.unlabelled,
+        "alarm_share": result.alarms / result.unlabelled if result.unlabelled else None,
+    }
     return Report(
         title="Sensitive data",
         about={
