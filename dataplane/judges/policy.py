@@ -8,6 +8,7 @@ the gate; it is not condensed, and not compared with other memories. Hits are ra
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, TypeVar
 
+from dataplane.logic.gate_model import Opinion
 from dataplane.logic.intent import read_intent
 from dataplane.logic.normalise import normalise_content
 from dataplane.logic.overlap import identifiers_held
@@ -15,7 +16,7 @@ from dataplane.logic.profiles.table import least_confidence
 from dataplane.logic.rank import Ranking, RankInput, rank
 from dataplane.model import DAY_US, Draft, Kind, Layer, Memory, Pool, Source, SourceType, State, StoredCandidate
 from dataplane.pipelines.caller import Caller
-from dataplane.pipelines.decide import decide
+from dataplane.pipelines.decide import Asked, decide
 from dataplane.pipelines.guard import Guard, Judgement
 from dataplane.pipelines.redact import redacted
 from dataplane.pipelines.verdict import Verdict
@@ -68,7 +69,8 @@ class PolicyJudge:
     async def _write(self, given: WriteGiven, policies: NamespacePolicies, caller: Caller) -> dict[str, Any]:
         draft = await redacted(_draft(given), policies)
         judgement = await self._guard.judge(draft, policies, caller, NOW_US)
-        verdict = decide(draft, draft.content, given.model_score, policies, judgement)
+        opinion = None if given.model_score is None else Opinion(given.model_score, {})
+        verdict = decide(Asked(draft, draft.content, opinion, judgement, NOW_US), policies)
         return _told(draft, verdict, judgement)
 
 
@@ -143,9 +145,13 @@ def _order(given: OrderGiven, policies: NamespacePolicies) -> list[str]:
     return [item.candidate.memory.memory_id for item in ranked if item.confidence >= least]
 
 
+def _days_ago(days: float | None) -> int | None:
+    return None if days is None else NOW_US - int(days * DAY_US)
+
+
 def _memory(name: str, hit: HitGiven) -> Memory:
     """A memory of which ranking alone will ask."""
-    told_us = None if hit.age_days is None else NOW_US - int(hit.age_days * DAY_US)
+    told_us, used_us = _days_ago(hit.age_days), _days_ago(hit.last_used_days)
     return Memory(
         memory_id=name,
         namespace=_NOWHERE,
@@ -171,7 +177,7 @@ def _memory(name: str, hit: HitGiven) -> Memory:
         superseded_by_id="",
         strength=1.0,
         strength_time_us=NOW_US,
-        access_count=0,
-        last_access_time_us=None,
+        access_count=hit.uses,
+        last_access_time_us=used_us,
         body=b"",
     )

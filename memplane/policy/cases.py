@@ -116,12 +116,16 @@ class WriteCase(Section):
 
 
 class HitGiven(Section):
-    """A memory as a search has found it: relevance by meaning and by words, age, uses; unknown where not given."""
+    """A memory as a search has found it: relevance by meaning and by words, age, uses; unknown where not given.
+
+    `uses` are its uses in the window and in all. Without `last_used_days` (days since the last one) it was never used.
+    """
 
     vector: Unit | None = None
     text: Unit | None = None
     age_days: Annotated[float, Field(ge=0.0, le=36_500.0)] | None = None
     uses: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    last_used_days: Annotated[float, Field(ge=0.0, le=36_500.0)] | None = None
     source: SourceName = "USER"
     kind: KindName = "FACT"
     category: str = ""

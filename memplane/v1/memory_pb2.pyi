@@ -955,7 +955,7 @@ class Hit(_message.Message):
     SIGNALS_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
     score: _builtins.float
-    """Weighted sum of the signals, 0 to 1."""
+    """By the policy's ranking profile, 0 to 1; in `companion` up to its `max_boost`."""
     rank: _builtins.int
     """1 is best."""
     confidence: _builtins.float

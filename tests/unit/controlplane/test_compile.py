@@ -37,7 +37,10 @@ def test_a_broken_set_is_refused_with_exactly_its_diagnostic(broken: BrokenSet) 
     assert result.errors[0].message
 
 
-@pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation"])
+PROFILES = ["examples/profiles/balanced", "examples/profiles/orchestrated", "examples/profiles/companion"]
+
+
+@pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation", *PROFILES])
 def test_a_shipped_folder_compiles_without_a_word(name: str) -> None:
     result = compile_documents(read_folder(policies_folder(name)), bootstrap_admin=name != "examples/rbac")
     assert result.diagnostics == ()
@@ -93,6 +96,9 @@ def test_a_thousand_violations_are_a_thousand_diagnostics() -> None:
         ("write_policy: {treshold: 1}", "did you mean 'threshold'?"),
         ("retreive_policy: {}", "did you mean 'retrieve_policy'?"),
         ("retrieve_policy: {weights: {vectr: 1}}", "did you mean 'vector'?"),
+        ("retrieve_policy: {profile: compannion}", "did you mean 'companion'?"),
+        ("retrieve_policy: {profile: Balanced}", "did you mean 'balanced'?"),
+        ("retrieve_policy: {companion: {keep_abov: 0.5}}", "did you mean 'keep_above'?"),
         ("namespace_policy: {overrides: {a: {decay_polcy: {}}}}", "did you mean 'decay_policy'?"),
         ("conflict_policy: {source_priority: [human]}", "did you mean 'HUMAN'?"),
         ("conflict_policy: {source_priority: [HUMMAN]}", "did you mean 'HUMAN'?"),

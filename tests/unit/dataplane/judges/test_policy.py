@@ -104,3 +104,18 @@ async def test_hits_below_the_least_confidence_are_not_returned() -> None:
     hits = {"near": {"vector": 0.9}, "far": {"vector": 0.1}}
     assert (await came("order", {"hits": hits}, policy))[:1] == ["near"]
     assert "far" not in await came("order", {"hits": hits}, policy)
+
+
+async def test_hits_are_ordered_by_the_profile_and_cut_at_its_floor() -> None:
+    hits: dict[str, Any] = {
+        "told": {"vector": 0.8, "age_days": 300.0},
+        "used": {"vector": 0.7, "age_days": 300.0, "uses": 4, "last_used_days": 2.0},
+        "new": {"vector": 0.6, "age_days": 0.0},
+    }
+    orders = {name: ({"retrieve_policy": {"profile": name}}) for name in ("balanced", "orchestrated", "companion")}
+    found = {name: await came("order", {"hits": hits}, policy) for name, policy in orders.items()}
+    assert found == {
+        "balanced": ["new", "used", "told"],
+        "orchestrated": ["new", "told", "used"],
+        "companion": ["used"],
+    }

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from dataplane.logic.explain import explain
 from dataplane.logic.profiles.signals import Signals
+from dataplane.logic.profiles.table import formula_of
 from dataplane.logic.rank import Ranked
 from dataplane.model import DAY_US
 from memplane.policy.retrieve import RetrievePolicy, Weights
@@ -51,3 +52,32 @@ def test_what_was_told_in_the_time_asked_about_says_so() -> None:
     within, near = (replace(hit, signals=replace(hit.signals, asked_time=value)) for value in (1.0, 0.37))
     assert "said within the last hour, in the time asked about, not" in explain(within, Weights(), RetrievePolicy())
     assert "nearness to the time asked about 0.37" in explain(near, Weights(), RetrievePolicy())
+
+
+def test_a_profile_tells_what_each_part_counts() -> None:
+    balanced = RetrievePolicy(profile="balanced")
+    told = explain(ranked(3 * DAY_US, 3), formula_of(balanced).weights, balanced)
+    assert told == (
+        "relevance 0.87, said 3 days ago counts 0.90, recalled 3 times in 30 days counts 1.00, source USER counts 0.90"
+    )
+    orchestrated = RetrievePolicy(profile="orchestrated")
+    told = explain(ranked(3 * DAY_US, task_alignment=1.0), formula_of(orchestrated).weights, orchestrated)
+    assert told == (
+        "relevance 0.87, said 3 days ago counts 0.90, not recalled in 30 days, source USER counts 0.90, "
+        "category billing fits the task"
+    )
+
+
+def test_a_companion_tells_when_it_was_last_used_and_how_often() -> None:
+    companion = RetrievePolicy(profile="companion")
+    weights = formula_of(companion).weights
+    assert explain(ranked(3 * DAY_US), weights, companion) == (
+        "similarity 0.87, never used, said 3 days ago counts 0.90, not recalled in 30 days, source USER counts 0.90"
+    )
+    candidate = a_candidate(3, category="billing", access_count=7)
+    signals = Signals(0.87, 0.0, 0.89, 1.0, 0.9, 0.0, 1.0, boost=1.2079)
+    used = Ranked(candidate, 0.84, 0.84, signals, 90 * DAY_US, idle_us=12 * DAY_US)
+    assert explain(used, weights, companion) == (
+        "similarity 0.87, last used 12 days ago counts 0.89, recalled 3 times in 30 days, 7 times in all counts 1.21, "
+        "source USER counts 0.90"
+    )
