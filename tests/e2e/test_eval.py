@@ -48,6 +48,25 @@ async def test_each_group_is_asked_in_its_own_namespace_and_dumped(tmp_path):
     assert sorted(answers["q-张伟"]) == ["m0", "m1", "m2"]
 
 
+async def test_two_policies_are_compared(tmp_path):
+    for name, weight in (("old", 0), ("new", 1)):
+        (tmp_path / name).mkdir()
+        retrieve = f"retrieve_policy: {{weights: {{text: {weight}}}}}\n"
+        text = f"write_policy: {{threshold: 0, short_term_threshold: 0}}\n{retrieve}"
+        (tmp_path / name / "policy.yaml").write_text(text)
+    finished = await memplane(
+        *("eval", "retrieval", *files(tmp_path), "--policy", "old", "--policy", "new", "--json"),
+        *("--dump", "dump.jsonl", "--html", "report.html"),
+        cwd=tmp_path,
+        env=QUICK,
+    )
+    assert finished.code == 0, finished.stderr
+    assert finished.json["comparisons"]["new"]["overall"]["recall_at_10"]["n"] == 2
+    assert (tmp_path / "dump.1-old.jsonl").exists()
+    assert (tmp_path / "dump.2-new.jsonl").exists()
+    assert "By policy" in (tmp_path / "report.html").read_text()
+
+
 async def test_a_running_plane_is_used_and_left_running(tmp_path):
     async with up(tmp_path) as (process, announced):
         finished = await memplane(
@@ -67,6 +86,24 @@ async def test_a_bad_file_is_one_line_that_names_it(tmp_path):
     assert finished.code == 1
     assert finished.stderr.startswith("Error: ")
     assert "questions.jsonl:1: " in finished.stderr
+
+
+async def test_a_policy_that_finds_everything_is_left_as_it_is(tmp_path):
+    options, old = files(tmp_path), tmp_path / "old"
+    old.mkdir()
+    (old / "retrieve.yaml").write_text("retrieve_policy: {weights: {text: 0}}\n")
+    page = tmp_path / "report.html"
+    finished = await memplane(
+        *("eval", "tune", *options, "--policy", str(old), "--key", "weights.text=0,0.5", "--trials", "3", "--json"),
+        *("--html", str(page), "--output", str(tmp_path / "tuned.yaml")),
+        cwd=tmp_path,
+        env=QUICK,
+    )
+    assert finished.code == 0, finished.stderr
+    assert [trial["setting"] for trial in finished.json["trials"]] == [{"weights.text": 0}, {"weights.text": 0.5}]
+    assert finished.json["verdict"] == "no gain: keep yours"  # both questions are answered as it is
+    assert not (tmp_path / "tuned.yaml").exists()
+    assert "<svg" in page.read_text()
 
 
 @pytest.mark.data

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from memplane.evaluation.report.model import Case, Item, Report, Table, Value, shown
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+_MARKUP = re.compile(r"([\\`*{}\[\]<>#|~!]|(?<![a-zA-Z0-9])_|_(?![a-zA-Z0-9]))")
+"""An underscore within a word marks up nothing."""
 
 
 def markdown(report: Report) -> str:
