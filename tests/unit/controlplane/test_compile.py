@@ -145,6 +145,12 @@ def test_weights_that_do_not_sum_to_one_are_accepted_with_a_warning() -> None:
     ]
 
 
+def test_the_weights_of_a_profile_get_the_same_warning() -> None:
+    result = compiled("retrieve_policy:\n  profile: orchestrated\n  orchestrated:\n    weights: {recency: 0.5}\n")
+    assert [(found.code, found.line) for found in result.diagnostics] == [("WEIGHTS_NORMALISED", 4)]
+    assert "sum to 1.2, not 1" in result.diagnostics[0].message
+
+
 def test_an_override_is_judged_as_merged_over_the_nearest_valid_one() -> None:
     content = """namespace_policy:
   overrides:

@@ -2,8 +2,10 @@ import pytest
 
 from memplane.builtin import policies_folder
 
+PROFILES = [f"examples/profiles/{name}" for name in ("balanced", "orchestrated", "companion")]
 
-@pytest.mark.parametrize("name", ["default", "examples/minimal", "examples/rbac", "examples/evaluation"])
+
+@pytest.mark.parametrize("name", [*PROFILES, "default", "examples/minimal", "examples/rbac", "examples/evaluation"])
 def test_a_shipped_folder_is_found(name: str) -> None:
     assert list(policies_folder(name).glob("*.yaml"))
 
