@@ -63,7 +63,12 @@ Examples:
 )
 @FOLDER
 @click.option("--dry-run", "validate_only", is_flag=True, help="Check and answer, change nothing.")
-@click.option("--diff", "tells_diff", is_flag=True, help="Tell who gains or loses access before it applies.")
+@click.option(
+    "--diff",
+    "tells_diff",
+    is_flag=True,
+    help="Tell who gains or loses access before it applies; not if another revision comes in between.",
+)
 @click.option("--wait", "wait_s", type=click.FloatRange(0, 60), default=10, show_default=True, help="Seconds for ACKs.")
 @click.option("--comment", default="", help="Why, for the history.")
 @click.option("--etag", default="", help="Reload only if this revision is still in force.")
@@ -77,6 +82,7 @@ def reload(session: Session, /, folder: Path | None, wait_s: float, tells_diff: 
         documents = read_documents(folder) if folder else None
         async with session.admin() as client:
             if tells_diff:
+                fields["etag"] = fields["etag"] or (await client.revision()).etag  # what follows is told against it
                 show_accesses(session.out, await client.diff(documents))
             return await client.reload(documents, wait_s, **fields)
 

@@ -12,7 +12,7 @@ NONE, PART, ALL = (
     policy_pb2.ACCESS_EXTENT_CONDITIONAL,
     policy_pb2.ACCESS_EXTENT_ALL,
 )
-REVISION = policy_pb2.PolicyRevision(version_info="sha256:2", generation=5)
+REVISION = policy_pb2.PolicyRevision(version_info="sha256:2", generation=5, etag="as-told")
 
 
 def access(namespace: str, before: int, after: int) -> policy_pb2.AccessChange:
@@ -40,6 +40,7 @@ def difference(**fields: object) -> admin_pb.DiffPolicySetResponse:
 def control_plane(answer: admin_pb.DiffPolicySetResponse, *, accepted: bool = True) -> AdminRecorder:
     spread = policy_pb2.PropagationSummary(connected=1, acked=1, complete=True)
     return AdminRecorder(
+        GetPolicySetRevision=lambda _: admin_pb.GetPolicySetRevisionResponse(revision=REVISION),
         DiffPolicySet=lambda _: answer,
         RollbackPolicySet=lambda _: admin_pb.RollbackPolicySetResponse(
             revision=REVISION, accepted=accepted, propagation=spread
@@ -102,6 +103,17 @@ async def test_a_reload_with_diff_tells_accesses_first() -> None:
     result = await call(recorder, "policy", "reload", "--diff")
     assert result.stdout.index("gains") < result.stdout.index("accepted: generation 5")
     assert [type(request).__name__ for request in recorder.requests] == [
+        "GetPolicySetRevisionRequest",
         "DiffPolicySetRequest",
         "ReloadPolicySetRequest",
+    ]
+
+
+async def test_a_reload_with_diff_applies_to_the_revision_that_it_told_of_alone() -> None:
+    recorder = control_plane(difference())
+    await call(recorder, "policy", "reload", "--diff")
+    await call(recorder, "policy", "reload", "--diff", "--etag", "given")
+    assert [each.etag for each in recorder.requests if isinstance(each, admin_pb.ReloadPolicySetRequest)] == [
+        "as-told",
+        "given",
     ]
