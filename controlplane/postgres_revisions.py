@@ -68,7 +68,7 @@ class PostgresRevisions:
         store = cls(dsn)
         try:
             await store._call(_migrate)
-        except Exception:
+        except BaseException:  # a start that is cancelled leaves no connection either
             await store.close()
             raise
         return store
