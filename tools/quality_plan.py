@@ -50,8 +50,8 @@ def _data(*paths: str) -> tuple[tuple[str, str], ...]:
     return tuple(("--data", path) for path in paths)
 
 
-def _detected(precision: float | None, recall: float) -> tuple[Goal, ...]:
-    return (Goal(("types", "all", "recall"), least=recall), Goal(("types", "all", "precision"), least=precision))
+_DETECTED = (Goal(("types", "all", "recall"), least=0.95), Goal(("types", "all", "precision"), least=0.95))
+_STRUCTURED = ("CREDIT_CARD", "DOMAIN_NAME", "EMAIL_ADDRESS", "IBAN_CODE", "IP_ADDRESS", "PHONE_NUMBER", "US_SSN")
 
 
 _PAIR_GOALS = (
@@ -89,11 +89,16 @@ JUDGEMENTS: Sequence[Measurement] = (
             f"sensitive, synthetic {language}",
             "sensitive",
             _data(f"synthetic_pii_own/{language}.jsonl"),
-            _detected(0.95, 0.95),
+            _DETECTED,
         )
         for language in ("zh", "en")
     ),
-    Measurement("sensitive, Presidio", "sensitive", _data("presidio_pii_en/pii.jsonl"), _detected(None, 0.80)),
+    Measurement(
+        "sensitive, Presidio",
+        "sensitive",
+        _data("presidio_pii_en/pii.jsonl"),
+        tuple(Goal(("types", name, "recall"), least=0.80) for name in (*_STRUCTURED, "US_DRIVER_LICENSE")),
+    ),
     Measurement("sensitive, benign turns", "sensitive", _data(*_BENIGN), (Goal(("alarm_share",), most=0.005),)),
     *(
         Measurement(f"pairs, {name}", "pairs", _data(f"{name}/pairs.jsonl"), _PAIR_GOALS)

@@ -47,7 +47,7 @@ def report(text: str) -> Report:
         title=text,
         about={text: text},
         tables=[
-            Table(text, (text, "n", "share"), [(text, 3, 0.5), ("b", None, 1.0)], ("share",), note=text),
+            Table(text, (f"{text}?", "n", "share"), [(text, 3, 0.5), ("b", None, 1.0)], ("share",), note=text),
             intervals,
         ],
         worst=[Case(text, {text: 0.25}, [Item(text, True, text)], [Item(text, False)])],
