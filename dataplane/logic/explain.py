@@ -13,6 +13,7 @@ HOUR_US = DAY_US // 24
 MAX_WORDS = 10
 """Words of the query that are named."""
 SHOWN_NEARNESS = 0.005
+SHOWN_SUPPORT = 0.05
 
 
 def explain(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> str:
@@ -31,6 +32,7 @@ def _sum(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> list[str]:
     parts = [
         *_relevance("relevance", signals, weights),
         *_words(ranked.words),
+        *_beyond_words(ranked),
         _counting(f"said {_ago(ranked.age_us)}", signals.freshness, counts and weights.freshness > 0),
         *_asked_time(signals.asked_time),
         _counting(recalled, signals.frequency, counts and weights.frequency > 0),
@@ -49,6 +51,7 @@ def _product(ranked: Ranked, weights: Weights, policy: RetrievePolicy) -> list[s
     return [
         *_relevance("similarity", signals, weights),
         *_words(ranked.words),
+        *_beyond_words(ranked),
         _counting(used, signals.freshness, counts=True),
         *_asked_time(signals.asked_time),
         _counting(in_all, signals.boost, counts=True) if memory.access_count else recalled,
@@ -69,6 +72,16 @@ def _words(words: tuple[str, ...]) -> list[str]:
     named = " ".join(words[:MAX_WORDS])
     more = f" and {len(words) - MAX_WORDS} more" if len(words) > MAX_WORDS else ""
     return [f"holds the words {named}{more}"] if words else []
+
+
+def _beyond_words(ranked: Ranked) -> list[str]:
+    """What else moved its relevance."""
+    beside, odds = ranked.signals.beside, ranked.signals.odds
+    parts = [f"beside turns that answer {beside:.2f}"] if beside >= SHOWN_SUPPORT else []
+    if odds == 1.0:
+        return parts
+    why = f"said by {ranked.said_by}, who is asked about" if ranked.said_by else "itself a question"
+    return [*parts, f"{why} (odds × {odds:.2g})"]
 
 
 def _asked_time(closeness: float) -> list[str]:

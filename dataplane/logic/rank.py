@@ -30,9 +30,10 @@ from dataclasses import dataclass
 from math import log1p
 
 from dataplane.logic.intent import Intent
+from dataplane.logic.neighbours import supports
 from dataplane.logic.period import closeness
 from dataplane.logic.profiles.formula import Formula, Times
-from dataplane.logic.profiles.relevance import by_text, relevance
+from dataplane.logic.profiles.relevance import by_meaning, by_text, own_relevance, relevance
 from dataplane.logic.profiles.signals import Signals
 from dataplane.logic.profiles.table import formula_of
 from dataplane.logic.strength import strength_at
@@ -41,6 +42,9 @@ from memplane.policy.model import Credibility, DecayPolicy
 from memplane.policy.retrieve import RetrievePolicy, Weights
 
 NEAR_THE_BEST = 0.9
+TURNS_TEXT = 0.5
+"""How much of the text's weight is left where the query leans on the turns before it: their words say less of what is
+meant. Of 0.6, recall@10 on MADial zh is .655, of 0.3 .690; en .670 and .709 (2026-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class RankInput:
     """A candidate with the embedder's relevance and the relative text score, each 0 to 1, None when unknown.
 
     `identifiers_held`: how many of the query's identifiers its content holds. `says_query`: its content is the query.
-    `words`: tokens of the query that it holds, where the text index tells them.
+    `words`: tokens of the query that it holds, where the text index tells them. `said_by`: who said it, where the query
+    names that one. `asks`: it is a question itself.
     """
 
     candidate: StoredCandidate
@@ -57,11 +62,16 @@ class RankInput:
     identifiers_held: int = 0
     says_query: bool = False
     words: tuple[str, ...] = ()
+    said_by: str = ""
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one request ranks by. `now_us` is the reference time; `task_type` "" is none."""
+    """What one request ranks by. `now_us` is the reference time; `task_type` "" is none.
+
+    `leans_on_turns`: the query was read together with the turns before it.
+    """
 
     policy: RetrievePolicy
     decay: DecayPolicy
@@ -69,13 +79,14 @@ class Ranking:
     now_us: int
     intent: Intent
     task_type: str = ""
+    leans_on_turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate with its score, 0 or more, and confidence, 0 to 1.
 
-    `age_us` and `idle_us` are those of `Times`, `words` those of `RankInput`.
+    `age_us` and `idle_us` are those of `Times`, `words` and `said_by` those of `RankInput`.
     """
 
     candidate: StoredCandidate
@@ -85,6 +96,7 @@ class Ranked:
     age_us: int | None
     words: tuple[str, ...] = ()
     idle_us: int | None = None
+    said_by: str = ""
 
 
 def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
@@ -92,17 +104,30 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
     weights = effective_weights(items, ranking)
     tables = _tables(items, ranking)
     ranked = []
-    for item in items:
+    for item, beside in zip(items, _beside(items, weights, ranking), strict=True):
         times = _times(item.candidate.memory, ranking.now_us)
-        signals = _signals(item, times, ranking, tables)
+        signals = _signals(item, times, ranking, tables, beside)
         if _is_of_another_time(signals, ranking):
             continue
         score = _with_asked_time(tables.formula.score(signals, weights), signals, ranking)
         confidence = min(1.0, max(0.0, score))
-        ranked.append(Ranked(item.candidate, score, confidence, signals, times.age_us, item.words, times.idle_us))
+        told = (times.age_us, item.words, times.idle_us, item.said_by)
+        ranked.append(Ranked(item.candidate, score, confidence, signals, *told))
     exact = {item.candidate.memory.memory_id: (item.says_query, item.identifiers_held) for item in items}
     ordered = _ordered(ranked, weights, ranking.intent)
     return sorted(ordered, key=lambda item: exact[item.candidate.memory.memory_id], reverse=True)
+
+
+def _beside(items: Sequence[RankInput], weights: Weights, ranking: Ranking) -> list[float]:
+    """What the turns beside each candidate say for it."""
+    own = [own_relevance(item.similarity or 0.0, item.text or 0.0, weights) for item in items]
+    memories, asking = [item.candidate.memory for item in items], [item.asks for item in items]
+    return supports(memories, own, asking, ranking.policy.neighbours)
+
+
+def _odds(item: RankInput, ranking: Ranking) -> float:
+    odds = ranking.policy.odds
+    return (odds.named_speaker if item.said_by else 1.0) * (odds.asking if item.asks else 1.0)
 
 
 def _is_of_another_time(signals: Signals, ranking: Ranking) -> bool:
@@ -121,7 +146,9 @@ def effective_weights(items: Sequence[RankInput], ranking: Ranking) -> Weights:
     """What counts in the profile's formula, sum 1, the vector's weight moved to text where the rules above say so."""
     weights = formula_of(ranking.policy).weights
     asks_text = any(item.identifiers_held for item in items) or all(item.similarity is None for item in items)
-    return by_text(weights) if asks_text and any(item.text for item in items) else weights
+    if asks_text:
+        return by_text(weights) if any(item.text for item in items) else weights
+    return by_meaning(weights, TURNS_TEXT) if ranking.leans_on_turns else weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +171,7 @@ def _tables(items: Sequence[RankInput], ranking: Ranking) -> _Tables:
     )
 
 
-def _signals(item: RankInput, times: Times, ranking: Ranking, tables: _Tables) -> Signals:
+def _signals(item: RankInput, times: Times, ranking: Ranking, tables: _Tables, beside: float) -> Signals:
     memory, uses = item.candidate.memory, item.candidate.recent_access_count
     aligned = tables.task_type and memory.category.casefold() == tables.task_type
     return Signals(
@@ -157,6 +184,8 @@ def _signals(item: RankInput, times: Times, ranking: Ranking, tables: _Tables) -
         strength_at(memory.strength, memory.strength_time_us, ranking.now_us, ranking.decay),
         _asked_time(times.age_us, ranking),
         tables.formula.boost(memory),
+        beside,
+        _odds(item, ranking),
     )
 
 

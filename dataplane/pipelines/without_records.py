@@ -13,7 +13,6 @@ from functools import partial
 from typing import TypeVar
 
 from dataplane.errors import BackendUnavailable
-from dataplane.logic.tokens import query_tokens
 from dataplane.model import Memory, State, StoredCandidate
 from dataplane.pipelines.degraded import BACKEND_UNAVAILABLE
 from dataplane.pipelines.project import Projectors
@@ -65,9 +64,8 @@ class WithoutRecords:
         self._note(asked, unlevel)
         return Gathered(
             rows,
-            asked.vector,
-            query_tokens(question.text),
-            {item.memory_id: item for item in proposed.texts.get("text", ())},
+            asked.vectors,
+            proposed.by_words(question),
             frozenset(rows) if asked.degraded.any_of("text_index") else frozenset(),
             {item.memory_id: item.score for item in proposed.near},
         )

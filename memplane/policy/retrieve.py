@@ -56,6 +56,22 @@ class AskedTime(Section):
     fade_days: Positive = 7.0
 
 
+class Neighbours(Section):
+    """What the turns beside a memory in its session say for it (see `dataplane/logic/neighbours.py`)."""
+
+    use: Literal["signal", "off"] = "signal"
+    before: Unit = 0.6
+    after: Unit = 0.4
+    reach: Annotated[int, Field(ge=1, le=5)] = 2
+
+
+class Odds(Section):
+    """What multiplies the odds of a memory's relevance; 1: no effect (see `dataplane/logic/profiles/relevance.py`)."""
+
+    named_speaker: Annotated[float, Field(gt=0.0, le=100.0)] = 2.0
+    asking: Annotated[float, Field(gt=0.0, le=100.0)] = 0.7
+
+
 class KindDays(Section):
     """Time constants in days, one for each kind. Unmeasured."""
 
@@ -120,4 +136,7 @@ class RetrievePolicy(Section):
     frequency_window_days: Annotated[int, Field(ge=1, le=365)] = 30
     recency_words: tuple[Annotated[str, Field(min_length=1)], ...] = ("现在", "最新", "now", "latest", "current")
     asked_time: AskedTime = Field(default_factory=AskedTime)
+    neighbours: Neighbours = Field(default_factory=Neighbours)
+    odds: Odds = Field(default_factory=Odds)
+    diversity: Unit = 0.0
     query_cache_ttl_s: Annotated[int, Field(ge=0, le=86_400)] = 300

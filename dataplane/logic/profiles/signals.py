@@ -9,7 +9,8 @@ class Signals:
 
     `freshness` is as the profile counts it: by the memory's age, or by the time since it was last used. `asked_time` is
     the closeness to the time that the query names, 0 where it names none. `boost` is what uses multiply the score by,
-    at least 1; 1 in profiles that add them up as `frequency`.
+    at least 1; 1 in profiles that add them up as `frequency`. `beside` is what the turns beside it say for it, `odds`
+    what multiplies the odds of its relevance; see `relevance`.
     """
 
     vector: float
@@ -21,3 +22,5 @@ class Signals:
     strength: float
     asked_time: float = 0.0
     boost: float = 1.0
+    beside: float = 0.0
+    odds: float = 1.0

@@ -17,7 +17,7 @@ from dataplane.logic.intent import Intent
 from dataplane.model import EVERYTHING, Scope
 from dataplane.pipelines.lineage import Lineage
 from dataplane.pipelines.query_embedding import QueryEmbeddings
-from dataplane.pipelines.retrieve import Question, Retrieval, RetrieveParts
+from dataplane.pipelines.retrieve import Question, Retrieval, RetrieveParts, Wording
 from dataplane.pipelines.spaces import VectorSpace
 from dataplane.ports import Pending
 from memplane.policy.effective import EffectivePolicies
@@ -30,7 +30,10 @@ def question() -> Question:
     return Question(
         space=VectorSpace(embedder, InMemoryVectorIndex(embedder.dimension), None),
         scope=Scope(("dept.sales",)),
+        query="which pump K-12",
         text="which pump K-12",
+        wordings=(Wording(("which pump K-12",), "which pump K-12"),),
+        leans_on_turns=False,
         filter=EVERYTHING,
         intent=Intent(("k-12",)),
         top_k=5,
