@@ -28,7 +28,7 @@ def test_one_policy_is_told_by_category_with_the_worst_questions_and_their_lists
     assert found.tables[0].rows[-1][:2] == ("all", 10)
     heated = next(case for case in found.worst if case.facts["id"] == "qg1")
     assert heated.text == "How is the greenhouse heated?"
-    assert [(item.right, item.note) for item in heated.expected] == [(False, "g2, Iris, 2026-03-02; not found")]
+    assert [(item.right, item.note) for item in heated.expected] == [(False, "g2, Iris, 2024-03-02; not found")]
     assert [item.text for item in heated.got] == ["The water butt holds two hundred litres."]
     context = next(case for case in found.worst if case.facts["id"] == "qc4")
     assert context.text == "我在用三号车床。 / 在哪里能找到它的操作手册？"
