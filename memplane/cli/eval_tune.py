@@ -26,7 +26,7 @@ from memplane.evaluation.dataset import BadDataset, Group, read_groups
 from memplane.evaluation.metrics import Scores
 from memplane.evaluation.runner import Answer, LoadedGroup, ask, load, report
 from memplane.evaluation.tune_report import Tuned, fragment, tune_report
-from memplane.evaluation.tuning import KEYS, Setting, Value, ascend, best_of, halves, nested
+from memplane.evaluation.tuning import KEYS, Setting, Value, ascend, best_of, halves, nested, value_of
 from memplane.v1 import policy_pb2
 
 DOCUMENT = "tune.yaml"
@@ -62,14 +62,7 @@ class Keys(click.ParamType[tuple[str, tuple[Value, ...]]]):
         key, _, values = str(value).partition("=")
         if not key or not values:
             self.fail(f"{value!r} is not KEY=VALUE,VALUE such as weights.text=0,0.2,0.4", param, ctx)
-        return key.removeprefix(SECTION), tuple(_value(each) for each in values.split(","))
-
-
-def _value(text: str) -> Value:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        return key.removeprefix(SECTION), tuple(map(value_of, values.split(",")))
 
 
 @click.command(
@@ -162,7 +155,7 @@ class _Bench:
         unknown = next((key for key in keys if key not in now), None)
         if unknown is not None:
             raise Refused(f"retrieve_policy has no value {unknown!r}; it has {', '.join(sorted(now))}")
-        return {key: now[key].string_value or now[key].number_value for key in keys}
+        return {key: value_of(now[key].string_value or str(now[key].number_value)) for key in keys}
 
     async def ask(self, setting: Setting, half: Sequence[LoadedGroup]) -> list[Answer]:
         """The answers of a half under a setting."""

@@ -11,20 +11,23 @@ from typing import Any
 
 from memplane.evaluation.runner import LoadedGroup
 
-Value = float | str
+Value = int | float | str
 Setting = Mapping[str, Value]
 """Values by key of `retrieve_policy`, such as `weights.text`."""
 
 LEAST_GAIN = 0.001
 """A smaller gain is no reason to leave the value that stands. Unmeasured."""
 KEYS: Mapping[str, Sequence[Value]] = {
-    "weights.text": (0.0, 0.2, 0.4, 0.8),
+    "weights.text": (0, 0.2, 0.4, 0.8),
     "weights.vector": (0.2, 0.4, 0.6, 0.8),
-    "weights.freshness": (0.0, 0.05, 0.1, 0.2),
-    "fusion.vector_weight": (0.25, 0.5, 1.0, 2.0),
-    "fusion.method": ("zscore", "rrf"),
-    "asked_time.weight": (0.0, 0.2, 0.4, 0.8),
-    "freshness.time_constant_days": (30.0, 90.0, 365.0),
+    "weights.freshness": (0, 0.05, 0.1, 0.2),
+    "neighbours.before": (0, 0.3, 0.6, 0.9),
+    "neighbours.after": (0, 0.2, 0.4),
+    "odds.named_speaker": (1, 2, 4),
+    "asked_time.weight": (0, 0.2, 0.4, 0.8),
+    "diversity": (0, 0.25, 0.5),
+    "fusion.vector_weight": (0.25, 0.5, 1, 2),
+    "freshness.time_constant_days": (30, 90, 365),
 }
 """What is tried by default. Of the two weights of the fusion only their ratio counts."""
 
@@ -68,6 +71,15 @@ async def ascend(
                 if kept:
                     best, value, is_better = setting, found, True
     return trials
+
+
+def value_of(text: str) -> Value:
+    """A number where it is one, whole where it is whole; else the text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
 
 
 def best_of(trials: Sequence[Trial]) -> Setting:

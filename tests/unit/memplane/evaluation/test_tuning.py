@@ -8,7 +8,7 @@ from memplane.evaluation.comparing import Answered
 from memplane.evaluation.dataset import Group, read_groups
 from memplane.evaluation.runner import LoadedGroup
 from memplane.evaluation.tune_report import Tuned, fragment, tune_report
-from memplane.evaluation.tuning import Setting, Trial, ascend, best_of, halves, nested
+from memplane.evaluation.tuning import Setting, Trial, ascend, best_of, halves, nested, value_of
 
 EXAMPLES = Path(__file__).parents[4] / "docs" / "quality" / "examples"
 KEYS = {"weights.text": (0.0, 0.5, 1.0), "fusion.method": ("zscore", "rrf")}
@@ -76,6 +76,10 @@ def test_a_gain_that_does_not_hold_is_none() -> None:
     found = tuned(False)
     assert not found.holds
     assert tune_report(found).about["verdict"] == "no gain: keep yours"
+
+
+def test_values_are_numbers_where_they_can_be() -> None:
+    assert [repr(value_of(text)) for text in ("2", "2.0", "0.5", "rrf")] == ["2", "2", "0.5", "'rrf'"]
 
 
 def test_keys_become_sections() -> None:
