@@ -120,8 +120,8 @@ def _run(measurement: Measurement, data: Path, scratch: Path, left_s: float) -> 
     except subprocess.TimeoutExpired:
         return Outcome(measurement, None, "cut off, the time was used up", perf_counter() - begun)
     if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        return Outcome(measurement, None, " ".join(["failed:", *last]), perf_counter() - begun)
+        told = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.startswith("Error: ")]
+        return Outcome(measurement, None, told[-1] if told else f"exit code {done.returncode}", perf_counter() - begun)
     return Outcome(measurement, json.loads(done.stdout), "", perf_counter() - begun)
 
 
