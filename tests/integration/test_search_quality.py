@@ -1,4 +1,7 @@
-"""Searches find what they found, on our own rows and on a part of the evaluation data. Some 10 seconds."""
+"""Searches find what they found, on our own rows and on a part of the evaluation data. Some 10 seconds.
+
+`test_default_ranking.py` asks LoCoMo and MemoryBank under the default policy.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -55,17 +58,16 @@ def first(group: Group) -> Group:
 
 async def test_our_own_questions_are_answered_first() -> None:
     found = await scores(read_groups(EXAMPLES / "memories.jsonl", EXAMPLES / "questions.jsonl"))
-    assert found.recall_at_5 >= 0.9
-    assert found.mrr >= 0.75
+    assert found.recall_at_5 >= 0.8
+    assert found.mrr >= 0.6
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "at_5", "at_10"), [("locomo", 0.0, 0.0), ("madial_zh", 0.0, 0.0)])
-async def test_a_part_of_each_kind_is_found_as_before(name: str, at_5: float, at_10: float) -> None:
+async def test_what_a_remark_recalls_is_found_as_before() -> None:
     data = evaluation_data()
     if data is None:
         pytest.skip("MEMPLANE_EVAL_DATA names no folder")
-    folder = data / "retrieval" / name
+    folder = data / "retrieval" / "madial_zh"
     found = await scores([first(read_groups(folder / "memories.jsonl", folder / "questions.jsonl")[0])])
-    assert found.recall_at_5 >= at_5
-    assert found.recall_at_10 >= at_10
+    assert found.recall_at_5 >= 0.44  # .521 and .639 (2026-11); a busy machine answers some by words alone
+    assert found.recall_at_10 >= 0.56
