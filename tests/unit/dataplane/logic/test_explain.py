@@ -81,3 +81,14 @@ def test_a_companion_tells_when_it_was_last_used_and_how_often() -> None:
         "similarity 0.87, last used 12 days ago counts 0.89, recalled 3 times in 30 days, 7 times in all counts 1.21, "
         "source USER counts 0.90"
     )
+
+
+def test_what_moved_its_relevance_beyond_its_words_is_told() -> None:
+    hit = ranked(0)
+    beside = replace(hit, signals=replace(hit.signals, beside=0.31))
+    assert "relevance 0.87, beside turns that answer 0.31, said" in explain(beside, Weights(), RetrievePolicy())
+    named = replace(hit, said_by="Caroline", signals=replace(hit.signals, odds=2.0))
+    told = explain(named, Weights(), RetrievePolicy())
+    assert "said by Caroline, who is asked about (odds × 2)" in told
+    asking = replace(hit, signals=replace(hit.signals, odds=0.7))
+    assert "itself a question (odds × 0.7)" in explain(asking, Weights(), RetrievePolicy(profile="companion"))
