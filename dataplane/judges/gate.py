@@ -13,7 +13,7 @@ from dataplane.gate_model import shipped_gate_model
 from dataplane.logic.gate_model import GateModel
 from dataplane.logic.normalise import normalise_content
 from dataplane.model import Draft, Kind, Source, SourceType, Vector
-from dataplane.pipelines.decide import decide
+from dataplane.pipelines.decide import Asked, decide
 from dataplane.pipelines.guard import Judgement
 from memplane.policy.effective import EffectivePolicies, NamespacePolicies
 from memplane.policy.model import PolicySet
@@ -21,6 +21,8 @@ from memplane.policy.model import PolicySet
 TOGETHER = 16
 """How many rows are embedded at once."""
 DEADLINE_S = 600.0
+NOW_US = 1_767_225_600_000_000
+"""Midnight of 1 January 2026, UTC: the time of every row."""
 NAMESPACE = "case"
 """Stands for the namespace of every row."""
 
@@ -42,8 +44,8 @@ async def judge(settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) 
 
 
 def _decision(text: str, vector: Vector, model: GateModel | None, policies: NamespacePolicies) -> dict[str, Any]:
-    opinion = model.score(vector, text) if model is not None else None
-    verdict = decide(_draft(text), text, opinion, policies, Judgement())
+    opinion = model.opinion(vector, text) if model is not None else None
+    verdict = decide(Asked(_draft(text), text, opinion, Judgement(), NOW_US), policies)
     layer = verdict.gate.layer
     return {"score": verdict.score, "layer": None if layer is None else layer.name}
 

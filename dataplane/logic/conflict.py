@@ -10,6 +10,9 @@ from typing import Literal
 from dataplane.model import SourceType
 from memplane.policy.model import ConflictPolicy
 
+EQUAL_CONFIDENCE = 0.1
+"""How far apart the confidences of two statements of equal standing may be. Unmeasured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -17,6 +20,14 @@ class Claim:
 
     source_type: SourceType
     time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a statement rests on: who said it, and how sure it is, 0 to 1."""
+
+    source_type: SourceType
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,12 @@ def resolve(new: Claim, old: Claim, policy: ConflictPolicy) -> Resolution:
     if new_rank != old_rank:
         return Resolution(new_rank < old_rank, "SOURCE_PRIORITY")
     return Resolution(new.time_us >= old.time_us, "NEWEST")
+
+
+def are_equals(new: Standing, old: Standing, policy: ConflictPolicy) -> bool:
+    """Whether nobody but the user can tell which of two contradictory statements holds: alike in source and trust."""
+    same_rank = _rank(new.source_type, policy) == _rank(old.source_type, policy)
+    return same_rank and abs(new.confidence - old.confidence) <= EQUAL_CONFIDENCE
 
 
 def _rank(source_type: SourceType, policy: ConflictPolicy) -> int:

@@ -8,7 +8,8 @@ Rules, first match wins (T = `threshold`, S = `short_term_threshold`, both inclu
 4. Score ≥ S: SHORT_TERM.
 5. Score < S and a session: WORKING. Without a session: refused.
 
-A hint of SHORT_TERM (or of WORKING without a session) caps rule 2 at SHORT_TERM. No hint lifts a low score.
+A hint of SHORT_TERM (or of WORKING without a session) caps rule 2 at SHORT_TERM. No hint lifts a low score. What is
+about a day that is soon over (`logic.passing`) is capped at SHORT_TERM too (`kept_short`).
 """
 
 from dataclasses import dataclass
@@ -56,6 +57,12 @@ def gate(draft: Draft, score: Score, policy: WritePolicy) -> GateDecision:
         said = f"score {score.value:.2f} is at or above threshold {policy.threshold:g}"
         return _admitted(draft, policy, Reason("SCORE_AT_OR_ABOVE_THRESHOLD", said))
     return _below(draft, score.value, policy)
+
+
+def kept_short(decision: GateDecision, policy: WritePolicy) -> GateDecision:
+    """A decision on a text that is about a day that is soon over: not above SHORT_TERM."""
+    capped = Reason("PASSING", "it is about a day that is soon over: kept for the short term")
+    return GateDecision(Layer.SHORT_TERM, Action.KEPT_SHORT_TERM, policy.threshold, (*decision.reasons, capped))
 
 
 def _admitted(draft: Draft, policy: WritePolicy, why: Reason) -> GateDecision:

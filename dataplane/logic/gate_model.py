@@ -1,45 +1,28 @@
-"""The gate's model channel: how likely a text states something worth keeping.
+"""The gate's model channel: how likely a text states something worth keeping, and of what sort it is.
 
     z = bias + weights · (embedding ⧺ features)                                    logistic regression
-    score = 1 / (1 + exp(−z))          for z ≥ 0
-          = 1 / (1 + exp(−low_slope z)) for z < 0
+    keep  = 1 / (1 + exp(−high_slope (z − middle)))   for z ≥ middle
+          = 1 / (1 + exp(−low_slope (z − middle)))    for z < middle
 
-`low_slope`, 0 to 1, lifts doubtful texts without changing their order: refusing a text loses it, keeping it for a short
-term does not.
+`middle` and the slopes move scores to where the policy's thresholds expect them, without changing their order:
+refusing a text loses it, keeping it for a short term does not. Beside it the same inputs give four outputs, each a
+logistic regression of its own: factual, preference, reusable (of use to others), sensitive.
 Fitted by `tools/train_gate.py`; data, measures and limits are in `docs/models/gate.md`.
 """
 
 import json
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log1p
+from math import exp
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dataplane.logic.gate_features import FEATURES, features
 from dataplane.model import Vector
 
-_WORD = re.compile(r"[A-Za-z'’]+|[\u3400-\u9fff]")
-_FIRST_PERSON = re.compile(r"\b(?:i|i['’]m|i['’]ve|my|mine|we|our|me)\b|我|咱", re.IGNORECASE)
-_OTHERS = re.compile(r"\b(?:he|she|they|his|her|their)\b|他|她", re.IGNORECASE)
-_QUESTION = re.compile(r"[?？]|吗|呢\s*$")
-_ASKS_ONLY = re.compile(r"^[^.!。！]*[?？]\s*$")
-_COURTESY = re.compile(
-    r"\b(?:hi|hey|hello|thanks|thank you|ok|okay|sure|great|wow|cool|nice|bye|lol|haha|yeah|yes|no problem|welcome|"
-    r"good (?:morning|night|evening))\b|你好|您好|谢谢|多谢|好的|再见|晚安|早上好|哈哈|嗯|没问题|不客气",
-    re.IGNORECASE,
-)
-_IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[-_/.@:][A-Za-z0-9]+)+")
-_LASTING = re.compile(
-    r"\b(?:always|never|usually|every|favou?rite|prefer|love|hate|allergic|married|born|live|work|own|named)\b"
-    r"|总是|一直|从不|每天|每周|喜欢|讨厌|偏好|过敏|住在|工作|职业|生日|名字|叫",
-    re.IGNORECASE,
-)
-_PASSING = re.compile(
-    r"\b(?:today|tonight|tomorrow|yesterday|this (?:morning|week|weekend|afternoon)|right now|just now)\b"
-    r"|今天|今晚|明天|昨天|刚才|刚刚|这周|现在",
-    re.IGNORECASE,
-)
-FEATURES = 11
+OUTPUTS = ("factual", "preference", "reusable", "sensitive")
 
 
 class UnusableModel(ValueError):
@@ -47,71 +30,91 @@ class UnusableModel(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class GateModel:
-    """Weights for one embedding model: shape (dimension + FEATURES,), float64. `low_slope` is above 0, at most 1."""
+class Opinion:
+    """What the model thinks of a text, each 0 to 1. `outputs` has those of OUTPUTS that it knows."""
 
-    weights: np.ndarray[tuple[int], np.dtype[np.float64]]
-    bias: float
+    keep: float
+    outputs: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From log-odds to the keep score: monotone; the slopes are above 0."""
+
+    middle: float
     low_slope: float
-    embedding_model: str
+    high_slope: float
+
+    def score(self, log_odds: float) -> float:
+        """The score, 0 to 1."""
+        moved = log_odds - self.middle
+        return _sigmoid(moved * (self.high_slope if moved >= 0 else self.low_slope))
+
+
+@dataclass(frozen=True, slots=True)
+class GateModel:
+    """Weights for embeddings of one kind: a row for keep and one for each of `outputs`, float64.
+
+    `weights` has shape (1 + outputs, dimension + FEATURES), `biases` (1 + outputs,). Embeddings may be longer than
+    `dimension`: the model reads their beginning.
+    """
+
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    outputs: tuple[str, ...]
+    scale: Scale
+    embedding_models: tuple[str, ...]
     name: str
 
     @classmethod
     def from_json(cls, content: bytes) -> "GateModel":
         """The model as `tools/train_gate.py` writes it. Raises UnusableModel."""
         try:
-            stored = json.loads(content)
-            model = cls(
-                weights=np.asarray(stored["weights"], dtype=np.float64),
-                bias=float(stored["bias"]),
-                low_slope=float(stored["low_slope"]),
-                embedding_model=str(stored["embedding_model"]),
-                name=str(stored["name"]),
-            )
+            model = cls._of(json.loads(content))
         except (ValueError, KeyError, TypeError) as error:
             raise UnusableModel(f"gate model: {error!r}") from error
-        if (
-            model.weights.ndim != 1
-            or len(model.weights) <= FEATURES
-            or not np.isfinite([*model.weights, model.bias]).all()
-        ):
-            raise UnusableModel(f"gate model {model.name}: weights are not a list of finite numbers")
-        if not 0 < model.low_slope <= 1:
-            raise UnusableModel(f"gate model {model.name}: low_slope {model.low_slope} is not above 0 and at most 1")
+        rows, columns = model.weights.shape if model.weights.ndim == 2 else (0, 0)
+        finite = np.isfinite(model.weights).all() and np.isfinite(model.biases).all()
+        if rows != len(model.outputs) + 1 or model.biases.shape != (rows,) or columns <= FEATURES or not finite:
+            raise UnusableModel(f"gate model {model.name}: weights are not a table of finite numbers")
+        if not set(model.outputs) <= set(OUTPUTS):
+            raise UnusableModel(f"gate model {model.name}: outputs {model.outputs} are not of {OUTPUTS}")
+        if model.scale.low_slope <= 0 or model.scale.high_slope <= 0:
+            raise UnusableModel(f"gate model {model.name}: a slope is not above 0")
         return model
 
+    @classmethod
+    def _of(cls, stored: Mapping[str, Any]) -> "GateModel":
+        return cls(
+            weights=np.asarray(stored["weights"], dtype=np.float64),
+            biases=np.asarray(stored["biases"], dtype=np.float64),
+            outputs=tuple(map(str, stored["outputs"])),
+            scale=Scale(float(stored["middle"]), float(stored["low_slope"]), float(stored["high_slope"])),
+            embedding_models=tuple(map(str, stored["embedding_models"])),
+            name=str(stored["name"]),
+        )
+
+    def opinion(self, embedding: Vector, text: str) -> Opinion:
+        """What it thinks of a text. `embedding` is the text's as a passage, by one of `embedding_models`."""
+        dimension = self.weights.shape[1] - FEATURES
+        if len(embedding) < dimension:
+            raise ValueError(f"embedding has {len(embedding)} numbers; {self.name} wants {dimension}")
+        inputs = np.concatenate([_direction(embedding[:dimension]), features(text)])
+        keep, *others = (self.biases + self.weights @ inputs).tolist()
+        return Opinion(
+            self.scale.score(keep), {name: _sigmoid(odds) for name, odds in zip(self.outputs, others, strict=True)}
+        )
+
     def score(self, embedding: Vector, text: str) -> float:
-        """The probability, 0 to 1. `embedding` is that of the text as a passage, by `embedding_model`."""
-        inputs = np.concatenate([np.asarray(embedding, dtype=np.float64), features(text)])
-        if len(inputs) != len(self.weights):
-            raise ValueError(
-                f"embedding has {len(embedding)} numbers; {self.name} wants {len(self.weights) - FEATURES}"
-            )
-        return calibrated(self.bias + float(inputs @ self.weights), self.low_slope)
+        """How much the text is worth keeping, 0 to 1."""
+        return self.opinion(embedding, text).keep
 
 
-def features(text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What an embedding blurs: length, numbers, who speaks, questions, courtesy. Shape (FEATURES,), each 0 to 1."""
-    shown = text[:2000]
-    words = len(_WORD.findall(shown))
-    return np.array(
-        [
-            min(1.0, log1p(words) / 5.0),
-            float(words <= 4),
-            float(any(character.isdigit() for character in shown)),
-            float(_IDENTIFIER.search(shown) is not None),
-            float(_FIRST_PERSON.search(shown) is not None),
-            float(_OTHERS.search(shown) is not None),
-            float(_QUESTION.search(shown) is not None),
-            float(_ASKS_ONLY.search(shown) is not None),
-            float(_COURTESY.search(shown) is not None),
-            float(_LASTING.search(shown) is not None),
-            float(_PASSING.search(shown) is not None),
-        ]
-    )
+def _direction(part: Vector) -> NDArray[np.float64]:
+    """A part of an embedding, of length 1 as the model was trained on."""
+    exact = np.asarray(part, dtype=np.float64)
+    return exact / max(1e-9, float(np.linalg.norm(exact)))
 
 
-def calibrated(log_odds: float, low_slope: float) -> float:
-    """The score, 0 to 1, of log-odds; monotone."""
-    bounded = max(-50.0, min(50.0, log_odds))
-    return 1.0 / (1.0 + exp(-bounded if bounded >= 0 else -low_slope * bounded))
+def _sigmoid(log_odds: float) -> float:
+    return 1.0 / (1.0 + exp(-max(-50.0, min(50.0, log_odds))))

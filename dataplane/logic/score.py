@@ -3,13 +3,15 @@
     score = Σ weight × score / Σ weight, over the channels that do not abstain        (DESIGN §5)
 
 The rule channel has the opinion of the highest rule that matches, and abstains when none does. The model channel
-abstains when there is no model score (the embedder is down). A channel of weight 0 has no say. A `direct` rule that
+abstains when it could not be asked (the embedder is down). A channel of weight 0 has no say: the model's four other
+outputs are told so, "model.factual" and so on. A `direct` rule that
 matches admits the text whatever the score.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dataplane.logic.gate_model import Opinion
 from memplane.policy.effective import CompiledRule
 from memplane.policy.model import WritePolicy
 
@@ -37,10 +39,10 @@ class Score:
     direct: bool
 
 
-def score(text: str, model_score: float | None, rules: Sequence[CompiledRule], policy: WritePolicy) -> Score:
-    """The score of a normalised text. `model_score` is 0 to 1, None when the model could not be asked."""
+def score(text: str, opinion: Opinion | None, rules: Sequence[CompiledRule], policy: WritePolicy) -> Score:
+    """The score of a normalised text. `opinion` is None when the model could not be asked."""
     matching = _matching(text, rules)
-    parts = (_rule_part(matching, policy.rule_weight), _model_part(model_score, policy.model_weight))
+    parts = (_rule_part(matching, policy.rule_weight), *_model_parts(opinion, policy.model_weight))
     heard = [part for part in parts if not part.abstained]
     weight = sum(part.weight for part in heard)
     value = sum(part.weight * part.score for part in heard) / weight if weight > 0 else None
@@ -61,7 +63,11 @@ def _rule_part(matching: Sequence[CompiledRule], weight: float) -> ScorePart:
     return ScorePart("rule", highest, weight, abstained=False, detail=f"{said} {best.pattern.pattern!r} matched")
 
 
-def _model_part(model_score: float | None, weight: float) -> ScorePart:
-    if model_score is None:
-        return ScorePart("model", 0.0, weight, abstained=True, detail="the model could not be asked")
-    return ScorePart("model", model_score, weight, abstained=False, detail="gate model")
+def _model_parts(opinion: Opinion | None, weight: float) -> tuple[ScorePart, ...]:
+    if opinion is None:
+        return (ScorePart("model", 0.0, weight, abstained=True, detail="the model could not be asked"),)
+    outputs = (
+        ScorePart(f"model.{name}", value, 0.0, abstained=False, detail=f"how {name} it is; has no say in the score")
+        for name, value in opinion.outputs.items()
+    )
+    return (ScorePart("model", opinion.keep, weight, abstained=False, detail="gate model"), *outputs)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from dataplane.changes import Change, Commit, ConflictRecord, DecisionRecord, Supersession
 from dataplane.codec import Admission, expiry_us, new_memory, next_version, parse_body, plain, struct_of, timestamp
-from dataplane.logic.conflict import Claim, Resolution, resolve
+from dataplane.logic.conflict import Claim, Resolution, Standing, are_equals, resolve
 from dataplane.logic.dedup import Neighbour
 from dataplane.logic.fact_keys import weightier
 from dataplane.logic.statement import Statement
@@ -103,12 +103,16 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to commit, how it turned out, the memory to show, and those that it changes, as they are before."""
+    """What to commit, how it turned out, the memory to show, and those that it changes, as they are before.
+
+    `asks`: the memory that contradicts the draft with equal standing; the agent is advised to ask the user.
+    """
 
     commit: Commit
     verdict: Verdict
     shown: Memory
     changes: tuple[Memory, ...] = ()
+    asks: Memory | None = None
 
 
 def _commit(admitted: Admitted, change: Change, verdict: Verdict, memory: Memory, expected_version: int) -> Commit:
@@ -234,9 +238,20 @@ def restate(admitted: Admitted, fact: Memory) -> Plan:
 
 def doubt(admitted: Admitted, neighbour: Neighbour) -> Plan:
     """A new memory beside one that it may contradict: nobody is superseded, the caller hears of it."""
-    told = f"memory {neighbour.memory.memory_id} may say otherwise ({neighbour.similarity:.2f}); both stand"
-    verdict = admitted.verdict.become(admitted.verdict.action, "MAY_CONTRADICT", told)
-    return create(replace(admitted, verdict=verdict), State.ACTIVE)
+    old = neighbour.memory
+    told = f"memory {old.memory_id} may say otherwise ({neighbour.similarity:.2f}); both stand"
+    verdict, asks = _asking(admitted.verdict.become(admitted.verdict.action, "MAY_CONTRADICT", told), admitted, old)
+    return replace(create(replace(admitted, verdict=verdict), State.ACTIVE), asks=asks)
+
+
+def _asking(verdict: Verdict, admitted: Admitted, old: Memory) -> tuple[Verdict, Memory | None]:
+    """With the advice to ask the user, where nothing else tells which of the two holds."""
+    policy = admitted.policies.conflict
+    new_standing = Standing(admitted.draft.source.type, admitted.admission.confidence)
+    if not policy.clarify or not are_equals(new_standing, Standing(old.source_type, old.confidence), policy):
+        return verdict, None
+    told = f"ask the user which holds: memory {old.memory_id} says otherwise and is as well founded"
+    return verdict.become(verdict.action, "CLARIFY", told), old
 
 
 def _reworded(admitted: Admitted, existing: Memory) -> Memory:
@@ -341,20 +356,22 @@ def _derived(new: Memory, old: Memory) -> Memory:
 
 def _supersede(admitted: Admitted, new: Memory, old: Memory, resolution: Resolution) -> Plan:
     verdict = admitted.verdict.with_conflict(old.memory_id, old.fact_key, new.memory_id, resolution.rule)
+    verdict, asks = _asking(verdict, admitted, old)
     new = _derived(new, old)
     commit = replace(
         _commit(admitted, Change.CREATED, verdict, new, 0),
         supersedes=(Supersession(old.memory_id, old.version, _ends_us(old, new)),),
         conflicts=(ConflictRecord(new.memory_id, old.memory_id, old.fact_key, 0.0, resolution.rule),),
     )
-    return Plan(commit, verdict, new, (old,))
+    return Plan(commit, verdict, new, (old,), asks)
 
 
 def _lose(admitted: Admitted, new: Memory, old: Memory, resolution: Resolution) -> Plan:
     verdict = admitted.verdict.with_conflict(old.memory_id, old.fact_key, old.memory_id, resolution.rule)
+    verdict, asks = _asking(verdict, admitted, old)
     loser = replace(new, state=State.SUPERSEDED, valid_to_us=_ends_us(new, old), superseded_by_id=old.memory_id)
     commit = replace(
         _commit(admitted, Change.CREATED, verdict, loser, 0),
         conflicts=(ConflictRecord(old.memory_id, loser.memory_id, old.fact_key, 0.0, resolution.rule),),
     )
-    return Plan(commit, verdict, loser)
+    return Plan(commit, verdict, loser, asks=asks)

@@ -7,6 +7,7 @@ from dataplane.changes import Change, Commit
 from dataplane.codec import next_version, parse_body
 from dataplane.errors import StaleVersion
 from dataplane.logic.gate_model import GateModel
+from dataplane.logic.passing import is_passing
 from dataplane.logic.score import score
 from dataplane.model import Layer, Memory, Scope, Vector
 from dataplane.ports import Clock, RecordStore
@@ -39,9 +40,11 @@ class Rescoring:
         if not message.provenance.unscored or snapshot is None:
             return
         policies = snapshot.policies.for_namespace(memory.namespace)
-        opinion = self._parts.gate_model.score(embedding, message.content)
+        opinion = self._parts.gate_model.opinion(embedding, message.content)
         scored = score(message.content, opinion, policies.rules, policies.write)
-        earned = scored.direct or (scored.value or 0.0) >= policies.write.threshold
+        told_us = memory.create_time_us if memory.event_time_us is None else memory.event_time_us
+        passes = policies.write.passing and is_passing(message.content, told_us)
+        earned = scored.direct or ((scored.value or 0.0) >= policies.write.threshold and not passes)
         layer = Layer.LONG_TERM if earned else memory.layer
         message.provenance.unscored = False
         message.layer = memory_pb2.Layer.ValueType(layer)

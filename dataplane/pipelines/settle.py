@@ -50,6 +50,9 @@ from memplane.v1 import memory_pb2, memory_service_pb2
 ATTEMPTS = 6
 """How often a change is planned again when somebody else was faster; then the caller hears of it. Unmeasured."""
 
+QUOTED = 200
+"""Characters of each statement in the advice to ask the user."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -274,7 +277,19 @@ def _answered(
     response = _response(plan, admitted, degraded)
     now_us = admitted.admission.now_us
     request = identified(admitted.draft).record(admitted.caller, response.SerializeToString(), now_us)
+    _quote(response.decision, plan, admitted)
     return response, replace(plan.commit, request=request)
+
+
+def _quote(decision: memory_pb2.Decision, plan: Plan, admitted: Admitted) -> None:
+    """Puts both statements into the advice to ask the user; into the answer alone, for what is stored outlives them."""
+    old = plan.asks
+    if old is None or not may(admitted.caller, READ, old):
+        return
+    for reason in decision.reasons:
+        if reason.code == "CLARIFY":
+            new_text, old_text = admitted.admission.content[:QUOTED], parse_body(old).content[:QUOTED]
+            reason.message += f': "{new_text}" or, as before, "{old_text}"?'
 
 
 def _response(plan: Plan, admitted: Admitted, degraded: DegradedNotes) -> memory_service_pb2.WriteMemoryResponse:

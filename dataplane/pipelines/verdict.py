@@ -29,6 +29,10 @@ class Verdict:
         """The same with another outcome and one more reason."""
         return replace(self, action=action, reasons=(*self.reasons, (code, message)))
 
+    def hold(self, code: str, message: str) -> "Verdict":
+        """The same, held until a person has seen it."""
+        return replace(self, state=State.PENDING_REVIEW).become(Action.PENDING_REVIEW, code, message)
+
     def with_conflict(self, memory_id: str, fact_key: str, winner_id: str, rule: str) -> "Verdict":
         """The same with a conflict and a reason that names it."""
         outcome = "it is superseded" if winner_id != memory_id else "it stands, the new statement is superseded"

@@ -16,7 +16,7 @@ from dataplane.logic.fact_keys import derive
 from dataplane.logic.normalise import content_hash
 from dataplane.model import Action, Draft, Layer, Scope, Vector
 from dataplane.pipelines.caller import Caller
-from dataplane.pipelines.decide import decide
+from dataplane.pipelines.decide import Asked, decide
 from dataplane.pipelines.degraded import DegradedNotes
 from dataplane.pipelines.guard import Guard, Judgement
 from dataplane.pipelines.held_back import HeldBack
@@ -195,7 +195,7 @@ class WritePipeline:
             return Unavailable(error.backend)
 
     def _judge(self, prepared: _Prepared, embedding: Vector | None, caller: Caller) -> Admitted | Refused:
-        verdict = _verdict(prepared, embedding)
+        verdict = _verdict(prepared, embedding, self._parts.clock.now_us())
         if verdict.action is Action.REJECTED:
             return _refusal(prepared.draft, verdict, caller, self._parts.clock.now_us())
         return self._admit(prepared, embedding, verdict, caller)
@@ -295,10 +295,10 @@ async def _embed(
     ]
 
 
-def _verdict(prepared: _Prepared, embedding: Vector | None) -> Verdict:
+def _verdict(prepared: _Prepared, embedding: Vector | None, now_us: int) -> Verdict:
     model = prepared.space.gate_model
-    opinion = model.score(embedding, prepared.content) if model is not None and embedding is not None else None
-    return decide(prepared.draft, prepared.content, opinion, prepared.policies, prepared.judgement)
+    opinion = model.opinion(embedding, prepared.content) if model is not None and embedding is not None else None
+    return decide(Asked(prepared.draft, prepared.content, opinion, prepared.judgement, now_us), prepared.policies)
 
 
 def _refusal(draft: Draft, verdict: Verdict, caller: Caller, now_us: int) -> Refused:

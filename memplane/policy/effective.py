@@ -26,11 +26,11 @@ from memplane.policy.model import (
     PolicySet,
     SectionOverrides,
     WritePolicy,
-    WriteRule,
 )
 from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.section import Section
 from memplane.policy.sensitive import SensitivePolicy
+from memplane.policy.write_rules import WriteRule
 
 SECTIONS: Mapping[str, type[Section]] = {
     "write_policy": WritePolicy,

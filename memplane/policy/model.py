@@ -11,43 +11,12 @@ from pydantic import Field, field_validator, model_validator
 
 from memplane.policy.degradation import DegradationPolicy
 from memplane.policy.guard import GuardPolicy
-from memplane.policy.names import Namespace, Positive, SourceName, Unit, problem
-from memplane.policy.patterns import pattern_problem
+from memplane.policy.names import FormatCheck, Namespace, Positive, SourceName, Unit, problem
 from memplane.policy.rbac import Rbac
 from memplane.policy.retrieve import RetrievePolicy
 from memplane.policy.section import Section
 from memplane.policy.sensitive import SensitivePolicy
-
-
-class WriteRule(Section):
-    """A pattern of the rule channel: its score where it matches, or `direct` to admit whatever the model says."""
-
-    pattern: Annotated[str, Field(min_length=1, max_length=500)]
-    score: Unit = 1.0
-    direct: bool = False
-
-    @field_validator("pattern")
-    @classmethod
-    def _safe(cls, value: str) -> str:
-        found = pattern_problem(value)
-        if found is not None:
-            raise problem("unsafe_pattern", found)
-        return value
-
-
-def _default_rules() -> tuple[WriteRule, ...]:
-    direct = (
-        r"记住|记下来|别忘了|以后都|从今以后",
-        r"\b[Rr]emember\b(?! when)|\b[Ff]rom now on\b|\b[Dd]on't forget\b",
-    )
-    strong = (
-        r"总是|偏好|我喜欢|我不喜欢|我讨厌|务必",
-        r"\b[Aa]lways\b|\b[Nn]ever\b|\bI (?:prefer|hate|love)\b|\bmy favou?rite\b",
-    )
-    return (
-        *(WriteRule(pattern=pattern, direct=True) for pattern in direct),
-        *(WriteRule(pattern=pattern, score=0.9) for pattern in strong),
-    )
+from memplane.policy.write_rules import DEFAULT_AMOUNT_WORDS, AmountWord, WriteRule, default_rules
 
 
 class WritePolicy(Section):
@@ -63,8 +32,11 @@ class WritePolicy(Section):
     contradiction_similarity: Unit = 0.9
     batch_interval_s: Positive = 0.1
     batch_size: Annotated[int, Field(ge=1, le=1000)] = 50
-    rules: tuple[WriteRule, ...] = Field(default_factory=_default_rules)
+    rules: tuple[WriteRule, ...] = Field(default_factory=default_rules)
     max_content_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
+    passing: bool = True
+    format_checks: tuple[FormatCheck, ...] = ("date", "time", "percent", "amount", "name", "identifier")
+    amount_words: tuple[AmountWord, ...] = DEFAULT_AMOUNT_WORDS
 
     @model_validator(mode="after")
     def _ordered(self) -> "WritePolicy":
@@ -104,6 +76,7 @@ class ConflictPolicy(Section):
     """Whom to believe when two memories state different things under one `fact_key`: the earlier in the list."""
 
     source_priority: tuple[SourceName, ...] = ("HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC")
+    clarify: bool = True
 
     @field_validator("source_priority")
     @classmethod

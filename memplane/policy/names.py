@@ -10,6 +10,7 @@ SourceName = Literal["HUMAN", "API", "USER", "AGENT", "LLM", "EXTERNAL_DOC"]
 KindName = Literal["FACT", "PREFERENCE", "EPISODE", "INSTRUCTION", "TOOL_RESULT", "DOCUMENT", "SUMMARY"]
 LayerName = Literal["WORKING", "SHORT_TERM", "LONG_TERM", "KNOWLEDGE"]
 SensitivityName = Literal["UNSPECIFIED", "PUBLIC", "INTERNAL", "CONFIDENTIAL", "RESTRICTED"]
+FormatCheck = Literal["date", "time", "percent", "amount", "name", "identifier"]
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 

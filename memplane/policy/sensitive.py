@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from memplane.policy.names import Unit
 from memplane.policy.section import Section
 
 SensitiveAction = Literal["mask", "reject", "review", "allow"]
@@ -48,4 +49,6 @@ class SensitivePolicy(Section):
     """Whether writes are looked through for sensitive data, and what is done with what is found."""
 
     enabled: bool = True
+    statements: Literal["allow", "review"] = "allow"
+    statements_threshold: Unit = 0.8
     actions: SensitiveActions = Field(default_factory=SensitiveActions)

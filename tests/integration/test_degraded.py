@@ -12,6 +12,7 @@ from dataplane.adapters.inmemory.text_index import InMemoryTextIndex
 from dataplane.adapters.inmemory.vector_index import InMemoryVectorIndex
 from dataplane.codec import fields_of
 from dataplane.errors import BackendUnavailable
+from dataplane.logic.gate_model import Opinion
 from dataplane.model import Scope, Vector
 from memplane.v1 import memory_pb2
 from memplane.v1 import memory_service_pb2 as pb
@@ -86,8 +87,8 @@ class FaultyRecordStore(InMemoryRecordStore):
 class OpinionatedModel:
     """A gate model that finds everything worth keeping."""
 
-    def score(self, _embedding: Vector, _text: str) -> float:
-        return 0.95
+    def opinion(self, _embedding: Vector, _text: str) -> Opinion:
+        return Opinion(0.95, {})
 
 
 def degraded(response: pb.SearchMemoriesResponse) -> set[str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from dataplane.logic.conflict import Claim, Resolution, resolve
+from dataplane.logic.conflict import Claim, Resolution, Standing, are_equals, resolve
 from dataplane.model import SourceType
 from memplane.policy.model import ConflictPolicy
 
@@ -35,3 +35,10 @@ def test_types_that_the_policy_leaves_out_rank_last_and_equal() -> None:
 def test_the_winner_does_not_depend_on_the_order_of_arrival(one: SourceType, other: SourceType) -> None:
     first, second = Claim(one, 1), Claim(other, 2)
     assert resolve(first, second, POLICY).new_wins != resolve(second, first, POLICY).new_wins
+
+
+def test_statements_alike_in_source_and_confidence_are_equals() -> None:
+    user = Standing(SourceType.USER, 0.9)
+    assert are_equals(user, Standing(SourceType.USER, 0.85), POLICY)
+    assert not are_equals(user, Standing(SourceType.USER, 0.5), POLICY)
+    assert not are_equals(user, Standing(SourceType.LLM, 0.9), POLICY)

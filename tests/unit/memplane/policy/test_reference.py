@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from memplane.builtin import policies_folder
 from memplane.policy.cases import AccessGiven, HitGiven, OrderGiven, WriteExpect, WriteGiven
-from memplane.policy.model import PolicySet, WriteRule
+from memplane.policy.model import PolicySet
+from memplane.policy.write_rules import WriteRule
 from memplane.policy.rbac import Grant
 from tools.generate_schema import CASES_SCHEMA, SCHEMA, cases_schema_text, schema_text
 
