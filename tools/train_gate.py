@@ -41,8 +41,8 @@ MEMORYBANK_WEIGHT = 3.0
 """What one text of memorybank weighs: the best of 1, 3 and 8. All three were chosen by AUC on memorybank's folds and on
 half of msc's dialogues (2026-11); locomo and the other half were looked at too and agree."""
 SCALE = Scale(middle=0.3, low_slope=0.807, high_slope=0.547)
-"""Puts 0.3 at log-odds of −0.75 and 0.7 at 1.85: there under 10 % of msc's junk is above and 94 % of what locomo's questions
-need is not below (2026-11)."""
+"""Puts 0.3 at log-odds of −0.75, where 94 % of what locomo's questions need is not below, and 0.7 at 1.85, where under
+10 % of msc's junk is above (2026-11)."""
 LOW, HIGH = 0.3, 0.7
 FOLDS = 5
 LONGEST = 2000
