@@ -10,7 +10,7 @@ from functools import lru_cache
 from dataplane.adapters.embedder.e5_file import Vocabulary
 
 SPACE = "▁"
-KNOWN_WORDS = 50_000
+KNOWN_WORDS = 20_000
 """So many words have their pieces remembered; a text of common words then costs a look-up each."""
 REMEMBERED_CHARACTERS = 24
 """Longer words seldom come again: Chinese is one word up to its next space."""
