@@ -121,8 +121,7 @@ def rank(items: Sequence[RankInput], ranking: Ranking) -> list[Ranked]:
 def _beside(items: Sequence[RankInput], weights: Weights, ranking: Ranking) -> list[float]:
     """What the turns beside each candidate say for it."""
     own = [own_relevance(item.similarity or 0.0, item.text or 0.0, weights) for item in items]
-    memories, asking = [item.candidate.memory for item in items], [item.asks for item in items]
-    return supports(memories, own, asking, ranking.policy.neighbours)
+    return supports([item.candidate.memory for item in items], own, ranking.policy.neighbours)
 
 
 def _odds(item: RankInput, ranking: Ranking) -> float:
