@@ -13,7 +13,7 @@ from tests.leak.calls import MEMORY, OPERATIONS, Asked
 from tests.leak.line import Answer
 from tests.leak.truth import Truth
 from tests.leak.words import MARKER, MEMORY_ID, OPERATION, unfolded
-from tests.leak.world import ADMIN, READ
+from tests.leak.world import ADMIN, READ, SHARE
 
 OK, DENIED = grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED
 MOST_KEPT = 50
@@ -98,8 +98,16 @@ class Judge:
             is_allowed = any(world.may(who, READ, name) for name in asked.any_of)
         if answer.code is OK and not is_allowed:
             self._fault("admitted", asked, "though he lacks a right")
-        if answer.code is DENIED and is_allowed and not asked.method.endswith("/UpdateMemory"):
+        if answer.code is DENIED and is_allowed and not self._depends(asked, answer):
             self._fault("refused", asked, answer.told)
+
+    def _depends(self, asked: Asked, answer: Answer) -> bool:
+        """Whether what is stored matters, too: the memory that is updated, a shared one that is contested."""
+        request = asked.request
+        if isinstance(request, pb.WriteMemoryRequest):
+            contests = bool(request.fact_key) and f"permission {SHARE} " in answer.told
+            return contests and not self._truth.world.may(asked.principal, SHARE, request.namespace)
+        return isinstance(request, pb.UpdateMemoryRequest)
 
     def _token(self, asked: Asked, answer: Answer) -> None:
         """A page token is good for the query that made it and for who asked, and for nothing else."""
