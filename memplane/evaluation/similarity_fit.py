@@ -23,7 +23,8 @@ LEAST_STEP = 0.005
 """Similarity rises by at least this from knot to knot, so that order is kept."""
 LEAST_ABOVE = 5
 """Judged pairs that must lie above the cosine of `SAME`; of fewer a share says nothing. Unmeasured."""
-HIGHEST_SAME_FROM = 0.9999
+LOWEST_SAME_FROM, HIGHEST_SAME_FROM = -0.9999, 0.9999
+"""Where the cosine of `SAME` may lie: apart from the outer knots, −1 and 1, in the four digits that a map keeps."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def fit_similarity(graded: Sequence[Pairs], judged: Sequence[Pairs], knot_cosine
     cosine to 1, so that none of these pairs would count as the same.
     """
     curves = [_grade_curve(pairs) for pairs in graded]
-    same_from = round(same_cosine(judged) or _beyond(judged), 4)
+    found = same_cosine(judged)
+    same_from = round(_beyond(judged) if found is None else found, 4)
     inner = [cosine for cosine in knot_cosines if -1 < cosine < same_from]
     knots = [(-1.0, 0.0)]
     for place, cosine in enumerate(inner):
@@ -66,7 +68,7 @@ def same_cosine(sets: Sequence[Pairs]) -> float | None:
     precise = np.flatnonzero(precision >= SAME)
     if not len(precise) or precise[-1] + 1 < LEAST_ABOVE:
         return None
-    return min(float(cosines[order][precise[-1]]), HIGHEST_SAME_FROM)
+    return _inside(float(cosines[order][precise[-1]]))
 
 
 def spread_knots(pairs: Pairs, same_from: float, count: int = 13) -> list[float]:
@@ -119,4 +121,8 @@ def _grade_curve(pairs: Pairs) -> tuple[Floats, Floats]:
 
 
 def _beyond(sets: Sequence[Pairs]) -> float:
-    return min((max(float(pairs.cosines.max()) for pairs in sets) + 1) / 2, HIGHEST_SAME_FROM)
+    return _inside((max(float(pairs.cosines.max()) for pairs in sets) + 1) / 2)
+
+
+def _inside(cosine: float) -> float:
+    return min(max(cosine, LOWEST_SAME_FROM), HIGHEST_SAME_FROM)

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memplane.evaluation.similarity_fit import (
@@ -63,6 +63,10 @@ def test_without_enough_same_pairs_on_top_nothing_is_the_same(same: list[int]) -
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), min_size=5, max_size=60))
+@example([(-1.0, True)] * 5)
+@example([(0.0, True)] * 5)
+@example([(1.0, True)] * 5)
+@example([(-1.0, False)] * 5)
 def test_knots_rise_from_0_to_1_whatever_the_pairs(points: list[tuple[float, bool]]) -> None:
     judged = pairs([cosine for cosine, _ in points], [int(same) for _, same in points])
     found = same_cosine([judged])
@@ -71,6 +75,12 @@ def test_knots_rise_from_0_to_1_whatever_the_pairs(points: list[tuple[float, boo
     for (left, low), (right, high) in pairwise(knots):
         assert left < right
         assert low < high
+
+
+@pytest.mark.parametrize("cosine", [-0.5, 0.0, 0.5])
+def test_same_begins_at_the_cosine_that_was_found_whichever_it_is(cosine: float) -> None:
+    judged = pairs([cosine] * 5, [1] * 5)
+    assert fit_similarity([judged], [judged], KNOTS)[-2] == (cosine, SAME)
 
 
 def test_a_good_model_is_measured_as_one() -> None:
