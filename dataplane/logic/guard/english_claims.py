@@ -257,6 +257,15 @@ CLAIM_RULES: tuple[Rule, ...] = (
         r"|at)\b[^.!?\n]{0,20}"
         r"(?:[\w.+-]{1,40}@|https?:|attacker|external|outside)",
     ),
+    (
+        "exfiltration",
+        0.65,
+        r"\b(?:send|forward|e-?mail|post|upload|transmit|leak|export|copy|mirror|deliver|report|submit|relay|pass on)\b"
+        r"[^.!?\n]{0,20}\b(?:everything|anything|whatever|all|what)\b[^.!?\n]{0,12}"
+        r"\b(?:you (?:have |'ve |ever )?(?:know|learn|remember|recall|store|ke(?:ep|pt)|memori[sz]e|save)"
+        r"|(?:user|customer|client|owner)s? (?:has |have )?(?:sa(?:ys?|id)|tells?|told|types?|typed|writes?|wrote))"
+        r"[^.!?\n]{0,60}\b(?:to|at)\b ?(?:[\w.+-]{1,40}@|https?:)",
+    ),
     ("exfiltration", 0.65, r"\bb?cc\b[^.!?\n]{0,60}\bto\b ?[\w.+-]{1,40}@"),
     (
         "exfiltration",
