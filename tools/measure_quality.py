@@ -126,7 +126,7 @@ def _run(measurement: Measurement, data: Path, scratch: Path, left_s: float) -> 
 
 
 def _thinned(path: Path, most: int, scratch: Path) -> Path:
-    """A file with every so-manieth row, at most `most` of them."""
+    """A file of evenly spread rows of this one, at most `most` of them."""
     with path.open("rb") as lines:
         rows = [line for line in lines if line.strip()]
     step = -(-len(rows) // most)

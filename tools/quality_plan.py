@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 MOST_ROWS = 2000
-"""Rows of a set for a task that embeds; of a larger one every so-manieth row is taken. Keeps a run below 30 minutes."""
+"""At most so many rows of a set for a task that embeds, evenly spread. Keeps a run below 30 minutes."""
 
 
 @dataclass(frozen=True)
