@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from memplane.builtin import policies_folder
 from memplane.policy.cases import AccessGiven, HitGiven, OrderGiven, WriteExpect, WriteGiven
 from memplane.policy.model import PolicySet
-from memplane.policy.write_rules import WriteRule
 from memplane.policy.rbac import Grant
+from memplane.policy.write_rules import WriteRule
 from tools.generate_schema import CASES_SCHEMA, SCHEMA, cases_schema_text, schema_text
 
 README = (policies_folder("default").parent / "README.md").read_text(encoding="utf-8")
