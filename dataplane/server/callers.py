@@ -15,6 +15,10 @@ from memplane.policy.snapshot import PolicySnapshot
 LONGEST_CALL_S = 600.0
 """The deadline of a call that names none."""
 
+ANSWER_SHARE, ANSWER_MOST_S = 0.1, 0.5
+"""What of a call's time is kept for its answer: so that a caller hears which store was too slow, instead of nothing.
+Unmeasured."""
+
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -50,7 +54,7 @@ class Callers:
 
 
 def deadline_of(context: Context) -> float:
-    """When the call ends, by the event loop's clock."""
+    """Until when the work of a call may take, by the event loop's clock: a little less than its caller waits."""
     remaining_s = context.time_remaining()
     allowed_s = LONGEST_CALL_S if remaining_s is None else min(remaining_s, LONGEST_CALL_S)
-    return asyncio.get_running_loop().time() + allowed_s
+    return asyncio.get_running_loop().time() + allowed_s - min(ANSWER_SHARE * max(0.0, allowed_s), ANSWER_MOST_S)
