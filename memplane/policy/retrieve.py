@@ -1,6 +1,6 @@
 """The section `retrieve_policy`: what is found, and in which order."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,21 @@ from memplane.policy.section import Section
 ProfileName = Literal["weighted", "balanced", "orchestrated", "companion"]
 
 
-class Weights(Section):
+class Shares(Section):
+    """Weights that count relative to their sum; not negative, not all zero."""
+
+    @model_validator(mode="after")
+    def _not_all_zero(self) -> Self:
+        if self.total() <= 0:
+            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
+        return self
+
+    def total(self) -> float:
+        """Sum of the weights, above 0."""
+        return float(sum(self.model_dump().values()))
+
+
+class Weights(Shares):
     """Weights of the signals; not negative, not all zero; a sum other than 1 is normalised when scoring."""
 
     vector: Annotated[float, Field(ge=0.0)] = 0.6
@@ -19,16 +33,6 @@ class Weights(Section):
     credibility: Annotated[float, Field(ge=0.0)] = 0.1
     task_alignment: Annotated[float, Field(ge=0.0)] = 0.0
     text: Annotated[float, Field(ge=0.0)] = 0.0
-
-    @model_validator(mode="after")
-    def _not_all_zero(self) -> "Weights":
-        if self.total() <= 0:
-            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
-        return self
-
-    def total(self) -> float:
-        """Sum of the weights, above 0."""
-        return self.vector + self.freshness + self.frequency + self.credibility + self.task_alignment + self.text
 
 
 class Freshness(Section):
@@ -84,23 +88,13 @@ class KindDays(Section):
     SUMMARY: Positive = 30.0
 
 
-class OrchestratedWeights(Section):
+class OrchestratedWeights(Shares):
     """Weights of the profile `orchestrated`; not negative, not all zero; divided by their sum when scoring."""
 
     recency: Annotated[float, Field(ge=0.0)] = 0.3
     relevance: Annotated[float, Field(ge=0.0)] = 0.4
     authority: Annotated[float, Field(ge=0.0)] = 0.2
     task_alignment: Annotated[float, Field(ge=0.0)] = 0.1
-
-    @model_validator(mode="after")
-    def _not_all_zero(self) -> "OrchestratedWeights":
-        if self.total() <= 0:
-            raise problem("weights_all_zero", "every weight is 0; at least one must be above 0")
-        return self
-
-    def total(self) -> float:
-        """Sum of the weights, above 0."""
-        return self.recency + self.relevance + self.authority + self.task_alignment
 
 
 class OrchestratedPolicy(Section):
