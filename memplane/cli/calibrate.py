@@ -10,6 +10,7 @@ from rich import progress as bars
 
 from memplane.cli.child import ChildFailed
 from memplane.cli.embedding import embed
+from memplane.cli.judging import FILE
 from memplane.cli.output import Output
 from memplane.cli.session import Session, json_option, pass_session, run
 from memplane.evaluation.calibrate import TooFew, Vectors, calibrate, require_enough
@@ -19,7 +20,6 @@ from memplane.evaluation.relevance_fit import NotRising
 from memplane.process import SystemClock
 
 KEY_VARIABLE = "MEMPLANE_EMBEDDER_API_KEY"
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(

@@ -9,7 +9,7 @@ from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, json_option, pass_session
 from memplane.evaluation.bootstrap import Draw
 from memplane.evaluation.comparable import TASKS
-from memplane.evaluation.comparing import Answered, comparison, read_dump, read_group_names
+from memplane.evaluation.comparing import Answered, comparison, counted, read_dump, read_group_names
 
 
 @click.command(
@@ -51,11 +51,9 @@ def compare_command(
     known, paths = TASKS[task], (Path(str(options["a"])), Path(str(options["b"])))
     with failures():
         rows = known.read(data)
-        if not rows:
-            raise click.ClickException(f"{data[0]}: there are no rows")
         names = read_group_names(data, groups) if groups else {}
         a, b = (read_dump(path, known, rows) for path in paths)
-        answered = Answered(rows, a, b, [_group(known.key(row), names) for row in rows])
+        answered = counted(known, Answered(rows, a, b, [_group(known.key(row), names) for row in rows]))
         draw = Draw(int(str(options["seed"])), bool(groups), int(str(options["resamples"])))
         found = comparison(known, answered, draw, (str(paths[0]), str(paths[1])))
     publish(session.out, found, files)

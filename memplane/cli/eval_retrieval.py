@@ -14,6 +14,7 @@ import click
 from rich import progress as bars
 
 from memplane.builtin import policies_folder
+from memplane.cli.judging import FILE
 from memplane.cli.output import Output
 from memplane.cli.planes import PlaneSettings, log_sink, planes
 from memplane.cli.processes import PlaneFailed
@@ -26,7 +27,6 @@ from memplane.evaluation.retrieval import PolicyRun, retrieval_report
 from memplane.evaluation.runner import Answer, Progress, ask, load, report
 
 CALL_TIMEOUT_S = 300.0
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -82,11 +82,12 @@ def retrieval_command(
     try:
         groups = read_groups(memories, questions)
         runs = [run(_measure(session, groups, PlaneOptions(policy, **options))) for policy in policies or (None,)]
+        if dump is not None:
+            _write_dumps(dump, runs)
+        found = retrieval_report(groups, runs, Draw())
     except (BadDataset, PlaneFailed) as error:
         raise click.ClickException(str(error)) from None
-    if dump is not None:
-        _write_dumps(dump, runs)
-    publish(session.out, retrieval_report(groups, runs, Draw()), files)
+    publish(session.out, found, files)
     if any(each.measured.writes.get("FAILED") for each in runs):
         raise click.exceptions.Exit(1)
 

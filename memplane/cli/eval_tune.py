@@ -12,7 +12,8 @@ import click
 import yaml
 
 from memplane.builtin import policies_folder
-from memplane.cli.eval_retrieval import CALL_TIMEOUT_S, FILE, FOLDER, progress_bars
+from memplane.cli.eval_retrieval import CALL_TIMEOUT_S, FOLDER, progress_bars
+from memplane.cli.judging import FILE
 from memplane.cli.planes import PlaneSettings, RunningPlanes, planes
 from memplane.cli.policy_set import read_documents
 from memplane.cli.processes import PlaneFailed
@@ -20,10 +21,9 @@ from memplane.cli.reporting import ReportFiles, publish, report_options
 from memplane.cli.session import Session, config_option, json_option, pass_session, run
 from memplane.client import MemPlaneClient
 from memplane.evaluation.bootstrap import Draw
-from memplane.evaluation.comparable import TASKS
-from memplane.evaluation.comparing import Answered
 from memplane.evaluation.dataset import BadDataset, Group, read_groups
 from memplane.evaluation.metrics import Scores
+from memplane.evaluation.retrieval import SEARCHES, both_answered
 from memplane.evaluation.runner import Answer, LoadedGroup, ask, load, report
 from memplane.evaluation.tune_report import Tuned, fragment, tune_report
 from memplane.evaluation.tuning import KEYS, Setting, Value, ascend, best_of, halves, nested, value_of
@@ -124,7 +124,7 @@ async def _tune(
                 loaded = await load(client, groups, trial.root, advance)
             training, held = halves(loaded)
             if not training or not held:
-                raise BadDataset("tuning takes two questions or more")
+                raise BadDataset("tuning takes two questions with evidence, or more")
 
             async def measure(setting: Setting) -> float:
                 found = await trial.ask(setting, training)
@@ -135,7 +135,7 @@ async def _tune(
             trials = await ascend(measure, start, keys, options.trials)
             before = await trial.ask(start, held)
             after = await trial.ask(best_of(trials), held)
-    return Tuned(options.metric, trials, start, _answered(before, after), TASKS["retrieval"], Draw())
+    return Tuned(options.metric, trials, start, both_answered(before, after), SEARCHES, Draw())
 
 
 class _Bench:
@@ -182,9 +182,3 @@ def _every_turn() -> dict[str, Any]:
         for file in EVERY_TURN
         for name, section in yaml.safe_load((folder / file).read_text(encoding="utf-8")).items()
     }
-
-
-def _answered(before: Sequence[Answer], after: Sequence[Answer]) -> Answered:
-    questions = [answer.question for answer in before]
-    a, b = ([{"ids": list(answer.ids)} for answer in answers] for answers in (before, after))
-    return Answered(questions, a, b, [question.group for question in questions])

@@ -33,6 +33,7 @@ class Comparable(Generic[Row]):
         category: What kind of row it is; empty: there are no kinds.
         statistics: The figures of rows and their answers, the one to look at first. Raises KeyError, TypeError or
             ValueError where an answer is not of the format.
+        counts: Whether there is a figure of a row; others have an answer that nobody judges.
     """
 
     read: Callable[[Sequence[Path]], list[Row]]
@@ -40,6 +41,7 @@ class Comparable(Generic[Row]):
     answer_key: Callable[[Answer], str]
     category: Callable[[Row], str]
     statistics: Callable[[Sequence[Row], Sequence[Answer]], Statistics]
+    counts: Callable[[Row], bool] = lambda _row: True
 
 
 def _id(answer: Answer) -> str:
@@ -67,7 +69,7 @@ def f1_of(wanted: Sequence[bool], taken: Sequence[bool]) -> Ratio:
 
 
 def retrieval_statistics(questions: Sequence[Question], answers: Sequence[Answer]) -> Statistics:
-    """Every metric of searches; answers have `ids`."""
+    """Every metric of searches; answers have `ids`, questions evidence."""
     found = [
         score([str(each) for each in answer["ids"]], question.evidence, question.optional)
         for question, answer in zip(questions, answers, strict=True)
@@ -137,7 +139,14 @@ def _floats(values: Sequence[float] | Sequence[bool]) -> Floats:
 
 
 TASKS: Mapping[str, Comparable[Any]] = {
-    "retrieval": Comparable(read_questions, lambda row: row.id, _id, lambda row: row.category, retrieval_statistics),
+    "retrieval": Comparable(
+        read_questions,
+        lambda row: row.id,
+        _id,
+        lambda row: row.category,
+        retrieval_statistics,
+        counts=lambda row: bool(row.evidence),
+    ),
     "gate": Comparable(read_gate_texts, lambda row: row.id, _id, lambda row: row.sort, _gate_statistics),
     "pairs": Comparable(read_statement_pairs, lambda row: row.pair_id, _id, _no_category, _pair_statistics),
     "sensitive": Comparable(read_texts, lambda row: row.id, _id, _no_category, _sensitive_statistics),

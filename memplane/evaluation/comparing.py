@@ -56,6 +56,14 @@ def read_dump(path: Path, task: Comparable[Any], rows: Sequence[Any]) -> list[An
     return found
 
 
+def counted(task: Comparable[Any], answered: Answered) -> Answered:
+    """The rows that the task has figures of. Raises BadDataset where there is none."""
+    places = [place for place, row in enumerate(answered.rows) if task.counts(row)]
+    if not places:
+        raise BadDataset("no row can be scored: the data is empty, or no row says what is right")
+    return answered.only(places)
+
+
 def read_group_names(paths: Sequence[Path], field: str) -> dict[str, str]:
     """The value of a field by the id of each row. Raises BadDataset where a row has no id or no such field."""
     found = {}

@@ -118,12 +118,8 @@ def _memory(place: str, row: Mapping[str, Any]) -> LabelledMemory:
 
 def _question(place: str, row: Mapping[str, Any]) -> Question:
     evidence = row.get("evidence")
-    if (
-        not isinstance(evidence, list)
-        or not evidence
-        or not all(isinstance(piece, list) and piece for piece in evidence)
-    ):
-        raise BadDataset(f"{place}: evidence must be a list of one or more lists of ids, none empty")
+    if not isinstance(evidence, list) or not all(isinstance(piece, list) and piece for piece in evidence):
+        raise BadDataset(f"{place}: evidence must be a list of lists of ids, none of these empty")
     return Question(
         group=text_field(place, row, "group"),
         id=text_field(place, row, "id"),

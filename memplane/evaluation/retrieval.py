@@ -6,7 +6,7 @@ from typing import Any
 
 from memplane.evaluation.bootstrap import Draw
 from memplane.evaluation.comparable import TASKS
-from memplane.evaluation.comparing import Answered, comparison
+from memplane.evaluation.comparing import Answered, comparison, counted
 from memplane.evaluation.dataset import Group, LabelledMemory, Question
 from memplane.evaluation.metrics import recall, score, without_optional
 from memplane.evaluation.report.model import WORST, Case, Item, Report, Table, Value
@@ -15,6 +15,7 @@ from memplane.evaluation.runner import Report as Measured
 
 COLUMNS = ("n", "recall@5", "recall@10", "recall@20", "hit@10", "NDCG@10", "MRR")
 CHARTED = ("recall@5", "recall@10")
+SEARCHES = TASKS["retrieval"]
 LISTED = 10
 """Memories that are shown of the list that a bad question got."""
 
@@ -51,6 +52,13 @@ def retrieval_report(groups: Sequence[Group], runs: Sequence[PolicyRun], draw: D
         tables += [table for each in differences.values() for table in each.tables]
         data = {"policies": told, "comparisons": {name: each.data for name, each in differences.items()}}
     return Report("Searches", about, tables, _worst(groups, runs[-1].answers), data)
+
+
+def both_answered(first: Sequence[Answer], other: Sequence[Answer]) -> Answered:
+    """What two runs answered to the same questions, of those that are scored. Raises BadDataset where none is."""
+    questions = [answer.question for answer in first]
+    a, b = ([{"ids": answer.ids} for answer in answers] for answers in (first, other))
+    return counted(SEARCHES, Answered(questions, a, b, [question.group for question in questions]))
 
 
 def as_json(run: PolicyRun) -> dict[str, object]:
@@ -97,11 +105,7 @@ def _about(run: PolicyRun, is_named: bool) -> dict[str, Value]:
 
 
 def _differences(first: PolicyRun, other: PolicyRun, draw: Draw) -> Report:
-    kept = [place for place, answer in enumerate(first.answers) if answer.question.evidence]
-    questions = [answer.question for answer in first.answers]
-    a, b = ([{"ids": answer.ids} for answer in run.answers] for run in (first, other))
-    answered = Answered(questions, a, b, [question.group for question in questions]).only(kept)
-    return comparison(TASKS["retrieval"], answered, draw, (first.name, other.name))
+    return comparison(SEARCHES, both_answered(first.answers, other.answers), draw, (first.name, other.name))
 
 
 def _worst(groups: Sequence[Group], answers: Sequence[Answer]) -> list[Case]:

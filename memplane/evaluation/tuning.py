@@ -90,9 +90,10 @@ def best_of(trials: Sequence[Trial]) -> Setting:
 def halves(loaded: Sequence[LoadedGroup]) -> tuple[list[LoadedGroup], list[LoadedGroup]]:
     """Training and held-back half: whole groups, or the questions of the only group that has any, by a hash of names.
 
-    Groups go to the half that has fewer questions so far.
+    Groups go to the half that has fewer questions so far; questions that are not scored are left out.
     """
-    asked = sorted((each for each in loaded if each.group.questions), key=lambda each: _hash(each.group.name))
+    scored = [_with(each, [question for question in each.group.questions if question.evidence]) for each in loaded]
+    asked = sorted((each for each in scored if each.group.questions), key=lambda each: _hash(each.group.name))
     if len(asked) == 1:
         questions = sorted(asked[0].group.questions, key=lambda question: _hash(question.id))
         middle = len(questions) // 2

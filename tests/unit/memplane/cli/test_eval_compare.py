@@ -35,6 +35,17 @@ def test_two_dumps_are_compared_and_reported(tmp_path: Path) -> None:
     assert "resamples of groups (seed 1)" in by_group.stdout
 
 
+def test_questions_that_are_not_scored_do_not_count(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text().splitlines()]
+    questions = tmp_path / "questions.jsonl"
+    lines = [{**rows[0], "evidence": []}, *rows[1:]]
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    a, b = dump(tmp_path / "a.jsonl", 2), dump(tmp_path / "b.jsonl", 9)
+    result = invoke("--a", a, "--b", b, "--data", questions, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["overall"]["recall_at_10"]["n"] == len(rows) - 1
+
+
 def test_dumps_of_other_data_are_refused(tmp_path: Path) -> None:
     a = dump(tmp_path / "a.jsonl", 2)
     result = invoke("--task", "gate", "--a", a, "--b", a, "--data", EXAMPLES / "gate.jsonl")

@@ -34,11 +34,17 @@ def test_groups_hold_their_memories_and_questions(tmp_path):
     assert group.questions[0].evidence == [["1"]]
 
 
+def test_a_question_may_have_no_evidence(tmp_path):
+    (group,) = read_groups(*write(tmp_path, [MEMORY], [{**QUESTION, "evidence": []}]))
+    assert group.questions[0].evidence == []
+
+
 @pytest.mark.parametrize(
     ("memories", "questions", "message"),
     [
         ([MEMORY, MEMORY], [QUESTION], r"m\.jsonl:2: id '1' stands twice"),
         ([MEMORY], [{**QUESTION, "group": "x"}], r"q\.jsonl:1: group 'x' has no memories"),
+        ([MEMORY], [{**QUESTION, "evidence": None}], r"q\.jsonl:1: evidence must be"),
         ([MEMORY], [{**QUESTION, "evidence": [[]]}], r"q\.jsonl:1: evidence must be"),
         ([{**MEMORY, "time": "May"}], [QUESTION], r"m\.jsonl:1: time 'May' is not ISO 8601"),
         ([{**MEMORY, "text": ""}], [QUESTION], r"m\.jsonl:1: text must be a text"),

@@ -1,8 +1,11 @@
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from memplane.evaluation.bootstrap import Draw
-from memplane.evaluation.dataset import Group, read_groups
-from memplane.evaluation.retrieval import PolicyRun, as_json, retrieval_report
+from memplane.evaluation.dataset import BadDataset, Group, read_groups
+from memplane.evaluation.retrieval import PolicyRun, as_json, both_answered, retrieval_report
 from memplane.evaluation.runner import Answer, LoadedGroup, report
 
 EXAMPLES = Path(__file__).parents[4] / "docs" / "quality" / "examples"
@@ -32,6 +35,14 @@ def test_one_policy_is_told_by_category_with_the_worst_questions_and_their_lists
     assert [item.text for item in heated.got] == ["The water butt holds two hundred litres."]
     context = next(case for case in found.worst if case.facts["id"] == "qc4")
     assert context.text == "我在用三号车床。 / 在哪里能找到它的操作手册？"
+
+
+def test_questions_that_are_not_scored_are_not_compared() -> None:
+    old, new = (answered(name, right=name == "new").answers for name in ("old", "new"))
+    unscored = replace(old[0], question=replace(old[0].question, evidence=[]))
+    assert len(both_answered([unscored, *old[1:]], new).rows) == len(old) - 1
+    with pytest.raises(BadDataset, match="no row can be scored"):
+        both_answered([unscored], new[:1])
 
 
 def test_further_policies_are_compared_with_the_first() -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -51,6 +52,15 @@ def test_a_single_group_is_divided_by_question() -> None:
     ids = [question.id for half in (training, held) for each in half for question in each.group.questions]
     assert sorted(ids) == ["qg1", "qg2", "qg3", "qg4", "qg5"]
     assert len(training[0].group.questions) == 2
+
+
+def test_questions_that_are_not_scored_are_in_neither_half() -> None:
+    garden = groups()[0]
+    unscored = [replace(question, evidence=[]) for question in garden.questions[:3]]
+    mixed = replace(garden, questions=[*unscored, *garden.questions[3:]])
+    training, held = halves([LoadedGroup(mixed, "garden")])
+    assert [len(half[0].group.questions) for half in (training, held)] == [1, 1]
+    assert halves([LoadedGroup(replace(garden, questions=unscored), "garden")]) == ([], [])
 
 
 def tuned(*gained: bool) -> Tuned:
