@@ -2,7 +2,7 @@
 
 Rows are drawn with replacement, the same ones for both systems, and the difference is taken anew each time (Efron and
 Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13; for retrieval Sakai, SIGIR 2006). The interval holds the
-middle 95 % of these differences; p is twice the share of them on the other side of 0, at least 1 / (resamples + 1).
+middle 95 % of these differences; p is twice the share of them on the other side of 0, at least 2 / (resamples + 1).
 
 Rows of one group, such as questions about one dialogue, are alike. Drawing rows tells what holds for more questions
 about *these* groups; drawing whole groups tells what holds for other groups, and takes FEW_GROUPS of them to be worth
