@@ -56,10 +56,14 @@ QUOTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The answer, without its token, and the outbox position that covers it (0: nothing was stored)."""
+    """The answer, without its token, and the outbox position that covers it (0: nothing was stored).
+
+    `quotes` is what the advice to ask the user quotes, for who wrote; what is stored of an answer outlives the words.
+    """
 
     response: memory_service_pb2.WriteMemoryResponse
     position: int
+    quotes: str = ""
 
 
 class Settlement:
@@ -83,10 +87,10 @@ class Settlement:
                 _check_changes(plan, admitted)
                 response, commit = _answered(plan, admitted, degraded)
                 if admitted.draft.validate_only:
-                    return Settled(response, 0)
+                    return Settled(response, 0, _quotes(plan, admitted))
                 result = (await self._store.commit([commit], deadline_s))[0]
                 if result.error is None:
-                    return Settled(response, result.position)
+                    return Settled(response, result.position, _quotes(plan, admitted))
                 if not isinstance(result.error, DuplicateContent | DuplicateFact | StaleVersion):
                     raise result.error
         raise Overloaded("too many writers change the same memory; try again", retry_after_s=0.2)
@@ -277,19 +281,15 @@ def _answered(
     response = _response(plan, admitted, degraded)
     now_us = admitted.admission.now_us
     request = identified(admitted.draft).record(admitted.caller, response.SerializeToString(), now_us)
-    _quote(response.decision, plan, admitted)
     return response, replace(plan.commit, request=request)
 
 
-def _quote(decision: memory_pb2.Decision, plan: Plan, admitted: Admitted) -> None:
-    """Puts both statements into the advice to ask the user; into the answer alone, for what is stored outlives them."""
+def _quotes(plan: Plan, admitted: Admitted) -> str:
+    """Both statements between which the user is to be asked; "" when there is nothing to ask, or it may not be told."""
     old = plan.asks
     if old is None or not may(admitted.caller, READ, old):
-        return
-    for reason in decision.reasons:
-        if reason.code == "CLARIFY":
-            new_text, old_text = admitted.admission.content[:QUOTED], parse_body(old).content[:QUOTED]
-            reason.message += f': "{new_text}" or, as before, "{old_text}"?'
+        return ""
+    return f'"{admitted.admission.content[:QUOTED]}" or, as before, "{parse_body(old).content[:QUOTED]}"?'
 
 
 def _response(plan: Plan, admitted: Admitted, degraded: DegradedNotes) -> memory_service_pb2.WriteMemoryResponse:

@@ -86,7 +86,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
             settled = await self._pipelines.enqueue.enqueue(proposal, caller, deadline_of(context))
         else:
             settled = await self._pipelines.write_or_queue.write(proposal, caller, deadline_of(context))
-        return _with_token(settled)
+        return _told(settled)
 
     async def BatchWriteMemories(  # noqa: N802 - the contract's name
         self, request: memory_service_pb2.BatchWriteMemoriesRequest, context: Context
@@ -105,7 +105,7 @@ class MemoryService(memory_service_pb2_grpc.MemoryServiceServicer):
                 continue
             position = max(position, outcome.position)
             degraded.update((note.backend, note) for note in outcome.response.degraded)
-            response.results.add().response.CopyFrom(_with_token(outcome))
+            response.results.add().response.CopyFrom(_told(outcome))
         response.consistency_token = consistency_token(position) if position else ""
         response.degraded.extend(degraded.values())
         return response
@@ -270,9 +270,13 @@ def _id(notes: Notes, memory_id: str) -> str:
     return notes.label("id", memory_id)
 
 
-def _with_token(settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
+def _told(settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
+    """The answer with its token and with the words of its advice, of which nothing is stored."""
     if settled.position:
         settled.response.consistency_token = consistency_token(settled.position)
+    for reason in settled.response.decision.reasons:
+        if settled.quotes and reason.code == "CLARIFY":
+            reason.message += f": {settled.quotes}"
     return settled.response
 
 
