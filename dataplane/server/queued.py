@@ -15,6 +15,9 @@ from memplane.errors import InvalidField
 from memplane.identity import Identity
 from memplane.v1 import memory_service_pb2
 
+FORMAT_CHECK = "something in it cannot be right; the memory's review shows it"
+"""Instead of the message that quotes what it is."""
+
 
 class QueuedRequests:
     """Packs and reads requests. `dimension` tells the embedder's at the time."""
@@ -50,7 +53,10 @@ class QueuedRequests:
         return Identity(write.principal_id)
 
     def result(self, settled: Settled) -> memory_service_pb2.WriteMemoryResponse:
-        """Decision, policy version and token; of the memory what says which one it is, and no content."""
+        """Decision, policy version and token; of the memory what says which one it is, and no content.
+
+        Nor words of it in reasons: an operation outlives a memory that is erased.
+        """
         given = settled.response
         result = memory_service_pb2.WriteMemoryResponse(
             decision=given.decision,
@@ -58,6 +64,9 @@ class QueuedRequests:
             degraded=given.degraded,
             consistency_token=consistency_token(settled.position) if settled.position else "",
         )
+        for reason in result.decision.reasons:
+            if reason.code == "FORMAT_CHECK":
+                reason.message = FORMAT_CHECK
         if given.HasField("memory"):
             memory = given.memory
             result.memory.id, result.memory.namespace = memory.id, memory.namespace
