@@ -8,7 +8,7 @@ from tests.leak.calls import GENERATORS
 from tests.leak.planes import embedded, in_memory
 from tests.leak.runner import Plan, run
 
-PLAN = Plan(seed=11, seconds=120.0, rounds=60)
+PLAN = Plan(seed=11, seconds=120.0, rounds=150)
 
 
 @pytest.mark.parametrize("stores", ["in memory", "embedded"])

@@ -116,12 +116,12 @@ async def test_an_error_that_tells_what_is_elsewhere_is_found(monkeypatch: pytes
 
 
 async def test_a_denial_that_tells_what_exists_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Caller.require
+    right = Caller.may
 
-    def telling(self: Caller, permission: str, namespace: str | None) -> None:
+    def telling(self: Caller, permission: str, namespace: str | None) -> bool:
         if namespace is not None and namespace.endswith("-none"):
             raise WrongState(namespace, "nowhere")
-        right(self, permission, namespace)
+        return right(self, permission, namespace)
 
-    monkeypatch.setattr(Caller, "require", telling)
+    monkeypatch.setattr(Caller, "may", telling)
     assert (await found(unspoilt, "twins")).faults["twins"]
