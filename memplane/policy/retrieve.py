@@ -63,7 +63,7 @@ class AskedTime(Section):
 class Neighbours(Section):
     """What the turns beside a memory in its session say for it (see `dataplane/logic/neighbours.py`)."""
 
-    use: Literal["signal", "off"] = "signal"
+    use: Literal["signal", "off"] = "off"
     before: Unit = 0.6
     after: Unit = 0.4
     reach: Annotated[int, Field(ge=1, le=5)] = 2

@@ -13,7 +13,10 @@ FAR = "We went to the lake yesterday"
 
 
 def policy(**retrieve: Any) -> Mapping[str, Any]:
-    return {**KEEP_ALL, "retrieve_policy": {"query_cache_ttl_s": 0, "top_k": 2, **retrieve}}
+    return {
+        **KEEP_ALL,
+        "retrieve_policy": {"query_cache_ttl_s": 0, "top_k": 2, "neighbours": {"use": "signal"}, **retrieve},
+    }
 
 
 async def tell_turns(plane: Plane, **fields: Any) -> None:
