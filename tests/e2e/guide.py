@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,5 +117,6 @@ class Shell:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of this process without any MEMPLANE_… of its own, and with `more`."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("MEMPLANE_")} | more
+    """That of this process without any MEMPLANE_… of its own, with its Python's commands in PATH, and with `more`."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MEMPLANE_")}
+    return {**own, "PATH": f"{Path(sys.executable).parent}:{own['PATH']}", **more}
