@@ -108,6 +108,7 @@ async def test_a_reload_tells_of_the_data_plane_whose_network_is_silent(tmp_path
         holders = [await stack.enter_async_context(data_plane(option)) for option in options]
         for holder in holders:
             await loaded(holder, 1)
+        await eventually_async(control.statuses, lambda told: told["node-4"].generation == 1)
         await proxy.blackhole()
         response = await control.call("ReloadPolicySet", top_k_reload(5, wait_s=2))
         assert (response.propagation.acked, response.propagation.complete) == (4, False)
