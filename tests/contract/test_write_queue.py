@@ -22,7 +22,7 @@ from tests.deadline import eventually_async
 from tests.servers.redis import RedisCluster
 
 MAX_ENTRIES = 20
-CLAIM_AFTER_S = 0.4
+CLAIM_AFTER_S = 1.0
 
 
 @dataclass
