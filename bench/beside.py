@@ -24,11 +24,16 @@ ROUNDS = 5
 TURNS = 20
 SPEAKERS = ("Dana", "Olaf")
 OFF: Mapping[str, Any] = {"neighbours": {"use": "off"}, "odds": {"named_speaker": 1.0, "asking": 1.0}}
-MANY: Mapping[str, Any] = {"vector_candidates": 10, "text_candidates": 10, "weights": {"vector": 0.4, "text": 0.6}}
+MANY: Mapping[str, Any] = {
+    "vector_candidates": 10,
+    "text_candidates": 10,
+    "weights": {"vector": 0.4, "text": 0.6},
+    "neighbours": {"use": "signal"},
+}
 VARIANTS: Mapping[str, tuple[int, Mapping[str, Any]]] = {
     "default, no signals": (6, OFF),
     "default": (6, {}),
-    "30 of 300, no signals": (30, {**OFF, **MANY}),
+    "30 of 300, no signals": (30, {**MANY, **OFF}),
     "30 of 300": (30, MANY),
     "30 of 300, diverse": (30, {**MANY, "diversity": 0.3}),
 }

@@ -5,7 +5,7 @@ from dataplane.model import Memory
 from memplane.policy.retrieve import Neighbours
 from tests.unit.dataplane.logic.examples import a_memory
 
-POLICY = Neighbours()
+POLICY = Neighbours(use="signal")
 
 
 def turns(*sequences: int, session_id: str = "s1") -> list[Memory]:
@@ -20,13 +20,13 @@ def test_a_reply_is_supported_by_the_turn_before_it_and_that_by_the_reply() -> N
 def test_farther_turns_count_less_and_beyond_the_reach_not_at_all() -> None:
     found = supports(turns(1, 2, 3, 4), [0.0, 0.0, 0.0, 1.0], POLICY)
     assert found == pytest.approx([0.0, 0.4 * FADE, 0.4, 0.0])
-    assert supports(turns(1, 2, 3, 4), [0.0, 0.0, 0.0, 1.0], Neighbours(reach=3))[0] > 0
+    assert supports(turns(1, 2, 3, 4), [0.0, 0.0, 0.0, 1.0], Neighbours(use="signal", reach=3))[0] > 0
 
 
 def test_places_go_by_sequence_then_time_then_id_however_they_are_given() -> None:
     given = [a_memory(memory_id=name, session_id="s", create_time_us=time_us) for name, time_us in
              (("c", 1), ("a", 3), ("b", 3))]  # fmt: skip
-    assert supports(given, [0.0, 0.0, 1.0], Neighbours(reach=1)) == pytest.approx([0.0, 0.4, 0.0])
+    assert supports(given, [0.0, 0.0, 1.0], Neighbours(use="signal", reach=1)) == pytest.approx([0.0, 0.4, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_switched_off_nothing_is_said() -> None:
 
 
 def test_support_is_at_most_one_and_a_lift_never_lowers() -> None:
-    assert max(supports(turns(1, 2, 3, 4, 5), [1.0] * 5, Neighbours(before=1.0, after=1.0))) == 1.0
+    assert max(supports(turns(1, 2, 3, 4, 5), [1.0] * 5, Neighbours(use="signal", before=1.0, after=1.0))) == 1.0
     assert lifted(0.4, 0.0) == pytest.approx(0.4)
     assert lifted(0.4, 0.5) == pytest.approx(0.7)
     assert lifted(0.4, 1.0) == 1.0
