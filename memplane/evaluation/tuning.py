@@ -21,6 +21,7 @@ KEYS: Mapping[str, Sequence[Value]] = {
     "weights.text": (0, 0.2, 0.4, 0.8),
     "weights.vector": (0.2, 0.4, 0.6, 0.8),
     "weights.freshness": (0, 0.05, 0.1, 0.2),
+    "neighbours.use": ("off", "signal"),
     "neighbours.before": (0, 0.3, 0.6, 0.9),
     "neighbours.after": (0, 0.2, 0.4),
     "odds.named_speaker": (1, 2, 4),
