@@ -45,7 +45,7 @@ class Model:
             self.serves[node_id] = target
             self.refused[node_id].discard(target.version)
             self.fleet.acked(node_id, target, 1)
-        elif step == "nack":
+        elif step == "nack" and self.serves[node_id] != target:  # what it serves it has accepted
             self.refused[node_id].add(target.version)
             self.fleet.nacked(node_id, target, "no")
         elif step == "tell":
