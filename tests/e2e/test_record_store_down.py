@@ -29,6 +29,10 @@ ALIVE = ""
 TIMEOUT_S = 10.0
 OUTAGE_S = 5.0
 """Longer than anything that looks after health waits."""
+PATIENT = "degradation_policy:\n" + "".join(
+    f"  {backend}: {{timeout_s: 5.0}}\n" for backend in ("cache", "vector_index", "text_index", "embedder")
+)
+"""What is there may be slow on a busy machine; what is not is refused at once."""
 BACK_WITHIN_S = 5.0
 """It takes less than 2 s where nothing else runs; other tests share the processors."""
 
@@ -49,6 +53,7 @@ async def running(company: CompanyStores, folder: Path) -> AsyncIterator[Running
     config = await company.configure(folder, "outage")
     async with AsyncExitStack() as stack:
         shutil.copytree(policies_folder("examples/evaluation"), folder / "policies")
+        (folder / "policies" / "degradation.yaml").write_text(PATIENT)
         control = ControlProcess(folder / "control", folder / "policies")
         await control.start()
         stack.push_async_callback(control.kill)
